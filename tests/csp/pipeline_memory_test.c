@@ -47,14 +47,12 @@ static const char everything[] = "workload part(n i64)\n"
                                  "        wait E\n"
                                  "  task reads(9, 1) tile = x after node 901\n";
 
-static ptowsp_schedule schedule_of(int which) {
-    ptowsp_schedule schedule = {.lane_count = 2,
-                                .dependencies = 15,
-                                .issue = which == 0 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW,
-                                .ready =
-                                    which == 2 ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO};
-    return schedule;
-}
+enum { SCHEDULES = 3 };
+
+static const ptowsp_schedule schedules[SCHEDULES] = {
+    {.lane_count = 2, .dependencies = 15, .issue = PTOWSP_ISSUE_IN_ORDER},
+    {.lane_count = 2, .dependencies = 15},
+    {.lane_count = 2, .dependencies = 15, .ready = PTOWSP_READY_WORK_STEALING}};
 
 // What stands before all of it decides where the tables of a program are full: at random, so that
 // each is at each of the places that add to it.
@@ -78,8 +76,7 @@ static char *write_before(char *at, uint64_t *random) {
 // A module of an allocator that may refuse; `random` chooses what is before (NULL: nothing).
 static ptowsp_status make_after(whole *w, uint64_t *random) {
     static char text[1 << 16];
-    const ptowsp_context_desc desc = {test_resize, &w->memory, PTOWSP_THREADS_SERIAL,
-                                      1,           NULL,       NULL};
+    const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &w->memory};
     char *at = text + sprintf(text, "%s", AXES);
     at = random ? write_before(at, random) : at;
     at += sprintf(at, "%s", everything);
@@ -88,29 +85,20 @@ static ptowsp_status make_after(whole *w, uint64_t *random) {
     return status ? status : fixture_read(&w->f, text);
 }
 
-static ptowsp_status make(whole *w) {
-    return make_after(w, NULL);
-}
-
-static ptowsp_status bind(fixture *f) {
-    ptowsp_buffer buffer = {.data = f->x_data};
-    ptowsp_status status = ptowsp_run_bind_tensor(f->run, "x", &buffer);
+static ptowsp_status compile_refusable(whole *w) {
+    const ptowsp_program_desc desc = {NULL, &schedules[w->schedule]};
+    fixture *f = &w->f;
+    const ptowsp_buffer buffer = {.data = f->x_data};
+    ptowsp_status status =
+        f->program ? PTOWSP_OK : ptowsp_program_create(f->context, f->m, &desc, &f->program);
+    status = status ? status : ptowsp_run_create(f->context, f->program, &f->run);
+    status = status ? status : ptowsp_run_bind_tensor(f->run, "x", &buffer);
     status = status ? status : ptowsp_run_bind_symbol(f->run, "depth", 1);
     return status ? status : ptowsp_run_bind_size(f->run, "users", 3);
 }
 
-static ptowsp_status compile_refusable(whole *w) {
-    const ptowsp_schedule schedule = schedule_of(w->schedule);
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    fixture *f = &w->f;
-    ptowsp_status status =
-        f->program ? PTOWSP_OK : ptowsp_program_create(f->context, f->m, &desc, &f->program);
-    status = status ? status : ptowsp_run_create(f->context, f->program, &f->run);
-    return status ? status : bind(f);
-}
-
 static ptowsp_status do_everything(whole *w, bool has_records) {
-    ptowsp_status status = make(w);
+    ptowsp_status status = make_after(w, NULL);
     status = status ? status : compile_refusable(w);
     return status ? status : execute(&w->f, PTOWSP_RUN_EXECUTE, has_records);
 }
@@ -136,49 +124,46 @@ static void outcome_of(whole *w, bool has_records, results *out) {
     }
 }
 
-// Returns how many refusals were while running.
-static size_t fail_each_allocation(int schedule, bool has_records) {
-    static whole w;
-    static results expected, got;
-    begin(&w, schedule, 0);
-    assert_ok(do_everything(&w, has_records));
-    outcome_of(&w, has_records, &expected);
-    forget(&w);
-    size_t running = 0;
-    ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
-    for (size_t n = 1; status != PTOWSP_OK; n++) {
-        begin(&w, schedule, n);
-        status = do_everything(&w, has_records);
-        if (status != PTOWSP_OK) {
-            assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
-            assert_int_equal(w.memory.live_blocks > 0, w.f.context != NULL);
-        }
-        if (status != PTOWSP_OK && w.f.context) {
-            ptowsp_error error = ptowsp_context_error(w.f.context);
-            assert_int_equal(error.status, PTOWSP_OUT_OF_MEMORY);
-            assert_non_null(strstr(error.text, "out of memory"));
-        }
-        if (status != PTOWSP_OK && w.f.m) {  // what has failed works now
-            running += w.f.run != NULL;
-            if (w.f.run) {
-                char text[4000];
-                ptowsp_output_buffer buffer = {text, sizeof text, 0};
-                ptowsp_run_print(w.f.run, ptowsp_output_to_buffer(&buffer));
-            } else {
-                assert_ok(compile_refusable(&w));
-            }
-            outcome_of(&w, has_records, &got);
-            assert_memory_equal(&got, &expected, sizeof got);
-        }
-        forget(&w);
+// The n-th allocation was refused, and what has failed works now. Returns whether it ran.
+static bool recovers(whole *w, bool has_records, const results *expected) {
+    results got;
+    const bool has_run = w->f.run != NULL;
+    if (w->f.context) {
+        const ptowsp_error error = ptowsp_context_error(w->f.context);
+        assert_int_equal(error.status, PTOWSP_OUT_OF_MEMORY);
+        assert_non_null(strstr(error.text, "out of memory"));
     }
-    return running;
+    if (w->f.m) {
+        if (has_run) {
+            char text[4000];
+            ptowsp_run_print(w->f.run, TEST_TEXT(text));
+        } else {
+            assert_ok(compile_refusable(w));
+        }
+        outcome_of(w, has_records, &got);
+        assert_memory_equal(&got, expected, sizeof got);
+    }
+    return has_run;
 }
 
 TEST(pipeline_memory__any_allocation_may_fail) {
-    for (int schedule = 0; schedule < 3; schedule++) {
-        assert_true(fail_each_allocation(schedule, false) > 3);
-        assert_true(fail_each_allocation(schedule, true) > 5);
+    static whole w;
+    static results expected;
+    TEST_GRID(int, schedule, SCHEDULES, has_records, 2) {
+        int running = 0;
+        begin(&w, schedule, 0);
+        assert_ok(do_everything(&w, has_records));
+        outcome_of(&w, has_records, &expected);
+        forget(&w);
+        EACH_REFUSED(n, 0) {
+            begin(&w, schedule, n);
+            const ptowsp_status status = do_everything(&w, has_records);
+            assert_int_equal(w.memory.live_blocks > 0, w.f.context != NULL);
+            has_more = test_was_refused(&w.memory, status);
+            running += has_more && recovers(&w, has_records, &expected);
+            forget(&w);
+        }
+        assert_true(running > (has_records ? 5 : 3));
     }
 }
 
@@ -194,21 +179,16 @@ TEST(pipeline_memory__compiling_may_fail_wherever_a_table_is_full) {
     uint64_t seed = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 100); round++) {
         static whole w;
-        uint64_t random = seed + (uint64_t)round, expected = 0;
-        ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
-        begin(&w, round % 3, 0);
-        if (make_after(&w, &random) != PTOWSP_OK) {
-            fail_msg("%s", ptowsp_context_error(w.f.context).text);
-        }
+        uint64_t random = seed + (uint64_t)round;
+        begin(&w, round % SCHEDULES, 0);
+        test_ok(w.f.context, make_after(&w, &random));
         assert_ok(compile_refusable(&w));
-        expected = hash_of(&w.f);
-        for (size_t n = 1; status != PTOWSP_OK; n++) {
+        const uint64_t expected = hash_of(&w.f);
+        EACH_REFUSED(n, 0) {
             fixture_forget_run(&w.f);
-            w.memory.refuse_at = w.memory.allocations + n;
-            status = compile_refusable(&w);
-            w.memory.refuse_at = 0;
-            if (status != PTOWSP_OK) {
-                assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+            test_refuse(&w.memory, n);
+            has_more = test_was_refused(&w.memory, compile_refusable(&w));
+            if (has_more) {
                 assert_non_null(strstr(ptowsp_context_error(w.f.context).text, "out of memory"));
                 assert_ok(compile_refusable(&w));
             }
@@ -228,14 +208,11 @@ TEST(pipeline_memory__growing_may_fail_in_the_middle_of_a_run) {
     for (int64_t users = 4; users <= 64; users *= 2) {
         assert_ok(ptowsp_run_bind_size(w.f.run, "users", users));
         assert_ok(ptowsp_run_bind_symbol(w.f.run, "depth", (uint64_t)users));
-        ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
-        while (status != PTOWSP_OK) {
-            w.memory.refuse_at = w.memory.allocations + 1;
-            status = execute(&w.f, PTOWSP_RUN_EXECUTE, true);
-            w.memory.refuse_at = 0;
-            failed += status != PTOWSP_OK;
-            if (status != PTOWSP_OK) {
-                assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+        for (bool has_more = true; has_more;) {
+            test_refuse(&w.memory, 1);
+            has_more = test_was_refused(&w.memory, execute(&w.f, PTOWSP_RUN_EXECUTE, true));
+            failed += has_more;
+            if (has_more) {
                 execute_ok(&w.f, PTOWSP_RUN_EXECUTE, true);
             }
             check_results(w.f.run);
@@ -245,38 +222,26 @@ TEST(pipeline_memory__growing_may_fail_in_the_middle_of_a_run) {
     forget(&w);
 }
 
+// And what a run says that it holds is what it has.
 TEST(pipeline_memory__running_again_allocates_nothing) {
-    for (int schedule = 0; schedule < 3; schedule++) {
-        for (int has_records = 0; has_records < 2; has_records++) {
-            static whole w;
-            begin(&w, schedule, 0);
-            assert_ok(do_everything(&w, has_records));
-            size_t allocations = 0, bytes = 0, held = 0;
-            for (uint64_t i = 0; i < 12; i++) {  // six ways to run, and all of them again
-                assert_ok(ptowsp_run_bind_symbol(w.f.run, "depth", i % 2));
-                assert_ok(ptowsp_run_bind_size(w.f.run, "users", 1 + (int64_t)i % 3));
-                execute_ok(&w.f, PTOWSP_RUN_EXECUTE, has_records);
-                if (i >= 6) {
-                    assert_int_equal(w.memory.allocations, allocations);
-                    assert_int_equal(w.memory.live_bytes, bytes);
-                    assert_int_equal(ptowsp_run_result(w.f.run)->memory_bytes, held);
-                }
-                allocations = w.memory.allocations;
-                bytes = w.memory.live_bytes;
-                held = ptowsp_run_result(w.f.run)->memory_bytes;
-            }
-            forget(&w);
-        }
-    }
-}
-
-// What a run says that it holds is what it has, with pipelines in it too.
-TEST(pipeline_memory__a_run_says_what_it_holds) {
-    for (int schedule = 0; schedule < 3; schedule++) {
+    TEST_GRID(int, schedule, SCHEDULES, has_records, 2) {
         static whole w;
         begin(&w, schedule, 0);
-        assert_ok(do_everything(&w, true));
-        size_t held = ptowsp_run_result(w.f.run)->memory_bytes, bytes = w.memory.live_bytes;
+        assert_ok(do_everything(&w, has_records));
+        size_t allocations = 0, bytes = 0, held = 0;
+        for (uint64_t i = 0; i < 12; i++) {  // six ways to run, and all of them again
+            assert_ok(ptowsp_run_bind_symbol(w.f.run, "depth", i % 2));
+            assert_ok(ptowsp_run_bind_size(w.f.run, "users", 1 + (int64_t)i % 3));
+            execute_ok(&w.f, PTOWSP_RUN_EXECUTE, has_records);
+            if (i >= 6) {
+                assert_int_equal(w.memory.allocations, allocations);
+                assert_int_equal(w.memory.live_bytes, bytes);
+                assert_int_equal(ptowsp_run_result(w.f.run)->memory_bytes, held);
+            }
+            allocations = w.memory.allocations;
+            bytes = w.memory.live_bytes;
+            held = ptowsp_run_result(w.f.run)->memory_bytes;
+        }
         ptowsp_run_destroy(w.f.run);
         w.f.run = NULL;
         assert_int_equal(bytes - w.memory.live_bytes, held);
