@@ -114,8 +114,6 @@ static ptowsp_status explore(const fixture *f) {
     return ptowsp_run_explore(f->run, NULL, NULL);
 }
 
-#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
-
 // So many processes: a task of 0, 100, ... cycles, then `need` tokens of a pool, a task after each, and the
 // tokens go back.
 static void pool_parse(fixture *f, int tokens, int takers, int need, bool has_lock) {
@@ -143,14 +141,14 @@ static void pool_parse(fixture *f, int tokens, int takers, int need, bool has_lo
 
 // k processes that each take m of n tokens get stuck if all but one can have m - 1 and the last one
 // too: n <= k (m - 1). By their times here they never meet.
-FIXTURE_TEST(pipeline_explore__a_pool_gets_stuck_where_all_can_wait_for_their_last_token) {
+TEST_F(pipeline_explore__a_pool_gets_stuck_where_all_can_wait_for_their_last_token) {
     for (int takers = 2; takers <= 4; takers++) {
         for (int need = 1; need <= 3; need++) {
             for (int tokens = need; tokens <= takers * (need - 1) + 1; tokens++) {
                 for (int has_lock = 0; has_lock < 2; has_lock++) {
                     pool_parse(f, tokens, takers, need, has_lock);
                     assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
-                    assert_false(pipeline(f, 0)->is_timing_independent);
+                    assert_false(ptowsp_run_pipelines(f->run, NULL)->is_timing_independent);
                     bool is_stuck = !has_lock && tokens <= takers * (need - 1);
                     assert_int_equal(explore(f), is_stuck ? PTOWSP_STUCK : PTOWSP_OK);
                     assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
@@ -176,7 +174,7 @@ static void workers_parse(fixture *f, int count, int workers) {
 }
 
 // Tokens that decide nothing make no states: they grow with count and workers, not with their power.
-FIXTURE_TEST(pipeline_explore__a_queue_of_work_has_few_states) {
+TEST_F(pipeline_explore__a_queue_of_work_has_few_states) {
     for (int workers = 2; workers <= 4; workers++) {
         ptowsp_explore_stats stats;
         workers_parse(f, 32, workers);
@@ -189,17 +187,7 @@ FIXTURE_TEST(pipeline_explore__a_queue_of_work_has_few_states) {
 
 // -- limits and errors ----------------------------------------------------------------------------
 
-// b sends to c as well, but only after a token of d, which a sends after two of its own: so a's tokens come
-// first, though it is not alone.
-static void only_move_parse(fixture *f) {
-    fixture_parse(f, MAIN "    channel c depth 3 latency 0\n    channel d depth 1 latency 0\n"
-                          "    process a produces c, d\n      send c(1)\n      send c(2)\n"
-                          "      send d(3)\n"
-                          "    process b consumes d produces c\n      receive t from d\n"
-                          "      send c(4)\n" CONSUMER("get", "c", "1"));
-}
-
-FIXTURE_TEST(pipeline_explore__limits_are_kept_and_named) {
+TEST_F(pipeline_explore__limits_are_kept_and_named) {
     ptowsp_explore_stats stats;
     ptowsp_explore_options options = {0};
     workers_parse(f, 8, 2);
@@ -211,9 +199,8 @@ FIXTURE_TEST(pipeline_explore__limits_are_kept_and_named) {
     options.state_limit--;
     assert_int_equal(ptowsp_run_explore(f->run, &options, &stats), PTOWSP_LIMIT_EXCEEDED);
     assert_int_equal(stats.state_count, options.state_limit);
-    EXPECT_PARTS(ptowsp_context_error(f->context).text,
-                 "run: not all orders of pipeline p have been explored, of ",
-                 " at most; none of those explored gets stuck");
+    error_has(f, "run: not all orders of pipeline p have been explored, of ");
+    error_has(f, " at most; none of those explored gets stuck");
     options.state_limit = 0;
     options.step_limit--;
     assert_int_equal(ptowsp_run_explore(f->run, &options, &stats), PTOWSP_LIMIT_EXCEEDED);
@@ -223,23 +210,30 @@ FIXTURE_TEST(pipeline_explore__limits_are_kept_and_named) {
         assert_in_range(stats.step_count, options.step_limit, options.step_limit + 1);
     }
     options.step_limit = 0;
-    fixture only;
-    fixture_make(&only);
-    only_move_parse(&only);
-    assert_ok(ptowsp_run_explore(only.run, NULL, &stats));
-    assert_int_equal(stats.step_count, 9);  // four sends, each received, and an end
-    assert_int_equal(stats.state_count, 0);
-    for (options.step_limit = 1; options.step_limit < 9; options.step_limit++) {
-        assert_int_equal(ptowsp_run_explore(only.run, &options, &stats), PTOWSP_LIMIT_EXCEEDED);
-        assert_int_equal(stats.step_count, options.step_limit);
-    }
-    fixture_free(&only);
-    options.step_limit = 0;
     options.time_limit_ns = 1;
     assert_int_equal(ptowsp_run_explore(f->run, &options, NULL), PTOWSP_TIMED_OUT);
     options.time_limit_ns = UINT64_MAX;
     assert_ok(ptowsp_run_explore(f->run, &options, NULL));
     assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
+}
+
+// b sends to c as well, but only after a token of d, which a sends after two of its own: so a's tokens come
+// first, though it is not alone. Four sends, each received, and an end.
+TEST_F(pipeline_explore__limits_count_moves_without_a_choice) {
+    ptowsp_explore_stats stats;
+    ptowsp_explore_options options = {0};
+    fixture_parse(f, MAIN "    channel c depth 3 latency 0\n    channel d depth 1 latency 0\n"
+                          "    process a produces c, d\n      send c(1)\n      send c(2)\n"
+                          "      send d(3)\n"
+                          "    process b consumes d produces c\n      receive t from d\n"
+                          "      send c(4)\n" CONSUMER("get", "c", "1"));
+    assert_ok(ptowsp_run_explore(f->run, NULL, &stats));
+    assert_int_equal(stats.step_count, 9);
+    assert_int_equal(stats.state_count, 0);
+    for (options.step_limit = 1; options.step_limit < 9; options.step_limit++) {
+        assert_int_equal(ptowsp_run_explore(f->run, &options, &stats), PTOWSP_LIMIT_EXCEEDED);
+        assert_int_equal(stats.step_count, options.step_limit);
+    }
 }
 
 // A token that is one more each time it comes round, and decides: no two states are the same.
@@ -260,7 +254,7 @@ static void *cancel(void *user) {
     return NULL;
 }
 
-FIXTURE_TEST(pipeline_explore__is_cancelled_by_another_thread) {
+TEST_F(pipeline_explore__is_cancelled_by_another_thread) {
     pthread_t thread;
     ptowsp_explore_options options = {0};
     options.step_limit = options.state_limit = UINT64_MAX;
@@ -275,7 +269,7 @@ FIXTURE_TEST(pipeline_explore__is_cancelled_by_another_thread) {
 
 // One of two tokens is received, and only after a race on another channel it is looked at: so it is kept
 // in a state meanwhile, with all its bits.
-FIXTURE_TEST(pipeline_explore__tokens_that_decide_are_kept_whole) {
+TEST_F(pipeline_explore__tokens_that_decide_are_kept_whole) {
     static const char *const values[] = {
         "1", "127", "128", "129", "16384", "9223372036854775807", "-1", "-9223372036854775808"};
     TEST_GRID(size_t, sent, COUNT_OF(values), looked_for, COUNT_OF(values)) {
@@ -297,17 +291,17 @@ FIXTURE_TEST(pipeline_explore__tokens_that_decide_are_kept_whole) {
     }
 }
 
-static void explore_inside(fixture *f) {
+static void explore_inside(const fixture *f) {
     ptowsp_explore_stats stats = {7, 7};
     assert_int_equal(ptowsp_run_explore(f->run, NULL, &stats), PTOWSP_BUSY);
     assert_int_equal(stats.state_count + stats.step_count, 0);
 }
 
-FIXTURE_TEST(pipeline_explore__is_busy_while_the_run_executes) {
+TEST_F(pipeline_explore__is_busy_while_the_run_executes) {
     pool_parse(f, 3, 2, 2, false);
-    f->inside = explore_inside;
+    kernels.inside = explore_inside;
     assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
-    f->inside = NULL;
+    kernels.inside = NULL;
     assert_ok(explore(f));
 }
 
@@ -326,28 +320,23 @@ TEST(pipeline_explore__every_allocation_may_be_refused) {
          tokens++) {  // two that take 2, 2, 3, 3, 4 and 4 of them; 8: replicas
         const int need = tokens / 2 + 1 - (tokens == 8);
         const ptowsp_status expected = tokens <= 2 * (need - 1) ? PTOWSP_STUCK : PTOWSP_OK;
-        for (size_t i = 1;; i++) {
-            test_memory memory = {0};
-            ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-            fixture f;
-            fixture_make_with(&f, &desc);
+        EACH_REFUSED(n, 0) {
+            test_memory memory;
+            fixture f = {.context = test_counted(&memory)};
             if (tokens == 8) {
                 alike_parse(&f);
             } else {
                 pool_parse(&f, tokens, 2, need, false);
             }
-            memory.refuse_at = memory.allocations + i;
-            ptowsp_status status = explore(&f);
-            bool is_over = memory.allocations < memory.refuse_at;
-            assert_int_equal(status, is_over ? expected : PTOWSP_OUT_OF_MEMORY);
+            test_refuse(&memory, n);
+            const ptowsp_status status = explore(&f);
+            has_more = memory.allocations >= memory.refuse_at;
+            assert_int_equal(status, has_more ? PTOWSP_OUT_OF_MEMORY : expected);
             memory.refuse_at = 0;
             assert_int_equal(explore(&f), expected);
             fixture_free(&f);
             assert_int_equal(memory.live_blocks, 0);
-            refused += !is_over;
-            if (is_over) {
-                break;
-            }
+            refused += has_more;
         }
     }
     assert_true(refused > 20);

@@ -1,27 +1,18 @@
 // Tests of pipelines: a module with kernels that take as long as they are told and count their calls, and
 // a run of it.
-//
-// Every run that succeeds is executed with and without kernels, with and without records; all four
-// must have the same results, and all that these say is compared with what the steps say.
 
 #ifndef PIPELINE_FIXTURE_H
 #define PIPELINE_FIXTURE_H
 
-#include "support/run_results.h"
+#include "run_results.h"
+#include "support/fixture.h"
 
-enum { SIDE = 8 };
-
-typedef struct fixture {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    int32_t x_data[SIDE * SIDE];
+// Of the kernels of the test at hand.
+static struct {
+    int32_t x[8 * 8];
     uint64_t call_count;
-    void (*inside)(struct fixture *f);  // called by each kernel
-} fixture;
-
-// -- kernels --------------------------------------------------------------------------------------
+    void (*inside)(const fixture *f);  // called by each
+} kernels;
 
 static inline ptowsp_cycles second_axis(const ptowsp_task *task, void *user) {
     (void)user;
@@ -29,85 +20,22 @@ static inline ptowsp_cycles second_axis(const ptowsp_task *task, void *user) {
 }
 
 static inline ptowsp_cycles note_call(const ptowsp_task *task, void *user) {
-    fixture *f = (fixture *)user;
-    assert_int_equal(task->index, f->call_count++);
-    if (f->inside) {
-        f->inside(f);
+    assert_int_equal(task->index, kernels.call_count++);
+    if (kernels.inside) {
+        kernels.inside((const fixture *)user);
     }
     return second_axis(task, NULL);
 }
-
-static inline void fixture_make_with(fixture *f, const ptowsp_context_desc *context) {
-    memset(f, 0, sizeof *f);
-    assert_ok(ptowsp_context_create(context, &f->context));
-}
-
-static inline void fixture_make(fixture *f) {
-    fixture_make_with(f, NULL);
-}
-
-static inline void fixture_forget_run(fixture *f) {
-    test_destroy(f->run, f->program, NULL, NULL);
-    f->run = NULL;
-    f->program = NULL;
-}
-
-static inline void fixture_free(fixture *f) {
-    fixture_forget_run(f);
-    test_destroy(NULL, NULL, f->m, f->context);
-}
-
-// -- what the steps say ---------------------------------------------------------------------------
-
-static inline const ptowsp_channel_stats *channel_of(const fixture *f, const char *name) {
-    uint32_t count = 0;
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!strcmp(channels[i].name, name)) {
-            return &channels[i];
-        }
-    }
-    fail_msg("there is no channel %s", name);
-    return NULL;
-}
-
-static inline const ptowsp_pipeline_stats *pipeline(const fixture *f, uint32_t i) {
-    uint32_t count = 0;
-    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(f->run, &count);
-    assert_true(i < count);
-    return &pipelines[i];
-}
-
-static inline uint64_t makespan(const fixture *f) {
-    return ptowsp_run_result(f->run)->makespan_cycles;
-}
-
-// Asserts that a piece of text has each of the parts in it, which end with NULL.
-static inline void expect_parts(const char *text, const char *const *parts) {
-    for (; *parts; parts++) {
-        if (!strstr(text, *parts)) {
-            fail_msg("\"%s\" is not in: %s", *parts, text);
-        }
-    }
-}
-
-#define EXPECT_PARTS(text, ...)                                                                    \
-    do {                                                                                           \
-        static const char *const parts_[] = {__VA_ARGS__, NULL};                                   \
-        expect_parts(text, parts_);                                                                \
-    } while (0)
-
-// -- running --------------------------------------------------------------------------------------
 
 // A module of declarations, then workloads, with the kernels and the tensor of all tests: `work` takes a value and
 // its cycles; reads, writes and updates the same, with a 2 x 2 tile.
 static inline ptowsp_status fixture_read(fixture *f, const char *lines) {
     static char text[1 << 20];
     static const char *const names[] = {"work", "reads", "writes", "updates"};
-    ptowsp_parse_kernel kernels[COUNT_OF(names)];
-    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = COUNT_OF(names)};
+    ptowsp_parse_kernel attach[COUNT_OF(names)];
+    const ptowsp_parse_desc attached = {.kernels = attach, .kernel_count = COUNT_OF(names)};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        kernels[i] = (ptowsp_parse_kernel){
+        attach[i] = (ptowsp_parse_kernel){
             .name = names[i], .fn = note_call, .cost = second_axis, .user = f};
     }
     const int length = snprintf(
@@ -119,23 +47,20 @@ static inline ptowsp_status fixture_read(fixture *f, const char *lines) {
         "kernel updates(axes 2, inout tile i32 2 x 2) vector, cycles by a cost function\n%s",
         lines);
     assert_in_range(length, 1, sizeof text - 1);
-    return ptowsp_module_parse(f->context, text, (size_t)length, &attached, &f->m, NULL);
+    return ptowsp_module_parse(f->context, text, (size_t)length, &attached, &f->module, NULL);
 }
 
 static inline void fixture_parse(fixture *f, const char *format, ...) {
     static char lines[1 << 20];
+    const ptowsp_buffer x = {.data = kernels.x, .size = sizeof kernels.x};
     va_list args;
     va_start(args, format);
     vsnprintf(lines, sizeof lines, format, args);
     va_end(args);
-    fixture_forget_run(f);
-    ptowsp_module_destroy(f->m);
-    if (fixture_read(f, lines) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-    test_ok(f->context, ptowsp_program_create(f->context, f->m, NULL, &f->program));
-    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
-    const ptowsp_buffer x = {.data = f->x_data, .size = sizeof f->x_data};
+    fixture_clear(f);
+    kernels.inside = NULL;
+    test_ok(f->context, fixture_read(f, lines));
+    program_make(f, NULL, NULL, NULL);
     assert_ok(ptowsp_run_bind_tensor(f->run, "x", &x));
 }
 
@@ -152,41 +77,21 @@ static inline void fixture_parse(fixture *f, const char *format, ...) {
     "    process " name " consumes " from "\n      consume t from " from                           \
     "\n        task work(t, " cycles ")\n"
 
-static inline ptowsp_status execute(fixture *f, ptowsp_run_mode mode, bool has_records) {
+static inline ptowsp_status execute(const fixture *f, ptowsp_run_mode mode, bool has_records) {
     const ptowsp_run_options options = {.mode = mode, .record_tasks = has_records};
-    f->call_count = 0;
-    memset(f->x_data, 0, sizeof f->x_data);
+    memset(kernels.x, 0, sizeof kernels.x);
+    kernels.call_count = 0;
     return ptowsp_run_execute(f->run, &options);
 }
 
-static inline void execute_ok(fixture *f, ptowsp_run_mode mode, bool has_records) {
-    if (execute(f, mode, has_records) != PTOWSP_OK) {
-        char text[4000];
-        ptowsp_output_buffer buffer = {text, sizeof text, 0};
-        ptowsp_run_print_stuck(f->run, ptowsp_output_to_buffer(&buffer));
-        fail_msg("%s\n%s", ptowsp_context_error(f->context).text, text);
-    }
+static inline void execute_ok(const fixture *f, ptowsp_run_mode mode, bool has_records) {
+    test_ok(f->context, execute(f, mode, has_records));
 }
 
-// Executes a compiled program in all ways, at last with kernels and records.
-static inline void run_compiled(fixture *f) {
-    execute_ok(f, PTOWSP_RUN_EXECUTE, false);
-    results expected, got;
-    results_of(f->run, &expected);
-    uint64_t count = 1;
-    assert_null(ptowsp_run_steps(f->run, &count));
-    assert_int_equal(count, 0);
-    for (int has_records = 0; has_records < 2; has_records++) {
-        execute_ok(f, PTOWSP_RUN_TIME_ONLY, has_records);
-        results_of(f->run, &got);
-        assert_memory_equal(&got, &expected, sizeof got);
-    }
-    assert_int_equal(f->call_count, 0);
-    execute_ok(f, PTOWSP_RUN_EXECUTE, true);
-    results_of(f->run, &got);
-    assert_memory_equal(&got, &expected, sizeof got);
-    assert_int_equal(f->call_count, ptowsp_run_result(f->run)->task_count);
-    check_results(f->run);
+// The last error has this in its text.
+static inline void error_has(const fixture *f, const char *part) {
+    fixture_refused(f, ptowsp_context_error(f->context).status,
+                    ptowsp_context_error(f->context).status, part);
 }
 
 #endif

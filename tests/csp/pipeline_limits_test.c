@@ -4,10 +4,8 @@
 
 #include "pipeline_fixture.h"
 
-#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
-
 // Three tasks of 2^63 - 1 cycles, three times; and three that wait for them.
-FIXTURE_TEST(pipeline_limits__sums_stay_at_the_largest_number) {
+TEST_F(pipeline_limits__sums_stay_at_the_largest_number) {
     fixture_parse(f, "axis three 3\nworkload main\n  parallel k in three\n    pipeline p\n"
                      "      channel a depth 3 latency 0\n"
                      "      process load replicas i in three produces a\n"
@@ -16,18 +14,18 @@ FIXTURE_TEST(pipeline_limits__sums_stay_at_the_largest_number) {
                      "        receive t from a\n          task work(t, 0)\n");
     execute_ok(f, PTOWSP_RUN_TIME_ONLY, false);
     const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
-    assert_true(makespan(f) == INT64_MAX);
+    assert_true(stats->makespan_cycles == INT64_MAX);
     assert_true(stats->busy_cycles == UINT64_MAX);
     assert_true(stats->stall_cycles[PTOWSP_STALL_CHANNEL] == UINT64_MAX);
-    assert_true(pipeline(f, 0)->total_cycles == UINT64_MAX);
+    assert_true(ptowsp_run_pipelines(f->run, NULL)->total_cycles == UINT64_MAX);
     const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, NULL);
     assert_true(processes[2].busy_cycles == UINT64_MAX);   // load[2]
     assert_true(processes[4].empty_cycles == UINT64_MAX);  // use[1]
-    assert_true(channel_of(f, "a")->empty_cycles == UINT64_MAX);
+    assert_true(ptowsp_run_channels(f->run, NULL)->empty_cycles == UINT64_MAX);
 }
 
 // 5,000 channels and processes in a row, and one name twice at the end.
-FIXTURE_TEST(pipeline_limits__thousands_of_processes_are_checked_for_equal_names) {
+TEST_F(pipeline_limits__thousands_of_processes_are_checked_for_equal_names) {
     enum { COUNT = 5000 };
     static char text[1 << 20];  // 680,000 are written
     char *at = text + sprintf(text, MAIN);
@@ -46,26 +44,23 @@ FIXTURE_TEST(pipeline_limits__thousands_of_processes_are_checked_for_equal_names
     // Token 1 takes a cycle for each channel; token 2 can be sent when token 1 has been received.
     for (int i = 0; i < 2; i++) {
         execute_ok(f, i ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE, false);
-        assert_int_equal(makespan(f), COUNT + 1);
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, COUNT + 1);
     }
-    fixture_forget_run(f);
-    ptowsp_module_destroy(f->m);
-    f->m = NULL;
+    fixture_clear(f);
     memcpy(strstr(at, "last"), "p999", 4);
-    assert_invalid(fixture_read(f, text));
-    EXPECT_PARTS(ptowsp_context_error(f->context).text,
-                 "process p999: the pipeline has a process of this name already");
+    fixture_refused(f, fixture_read(f, text), PTOWSP_INVALID_PARAMS,
+                    "process p999: the pipeline has a process of this name already");
 }
 
 // What was only found when a pipeline had run before.
-FIXTURE_TEST(pipeline_limits__time_without_data_is_refused_the_first_time_too) {
+TEST_F(pipeline_limits__time_without_data_is_refused_the_first_time_too) {
     fixture_parse(f,
                   "workload main\n  task writes(0, 1) tile = x at ((0), (0))\n  slot_load 1 = x\n");
-    assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_UNSUPPORTED);
-    EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/slot_load 1");
+    fixture_refused(f, execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_UNSUPPORTED,
+                    "main/slot_load 1");
 }
 
-FIXTURE_TEST(pipeline_limits__counts_are_not_asked_for) {
+TEST_F(pipeline_limits__counts_are_not_asked_for) {
     fixture_parse(f, "axis three 3\n" MAIN "    channel a depth 1 latency 0\n" PRODUCER(
                          "load", "a", "three", "i", "1") CONSUMER("use", "a", "1"));
     execute_ok(f, PTOWSP_RUN_EXECUTE, true);
@@ -81,29 +76,31 @@ FIXTURE_TEST(pipeline_limits__counts_are_not_asked_for) {
 
 // One record for 100,000 waits. (To look for each process at who could let it go on, among all,
 // would take minutes.)
-FIXTURE_TEST(pipeline_stuck__a_hundred_thousand_that_wait) {
+TEST_F(pipeline_stuck__a_hundred_thousand_that_wait) {
     fixture_parse(f, "axis crowd 100000\n" MAIN "    event E\n"
                      "    process waits replicas w in crowd consumes E\n      wait E\n"
                      "    process records produces E\n      record E\n");
     assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_STUCK);
-    EXPECT_PARTS(ptowsp_context_error(f->context).text, "waits[1] finds E empty",
-                 "and 99996 more wait", "event E needs as many waits as records");
+    error_has(f, "waits[1] finds E empty");
+    error_has(f, "and 99996 more wait");
+    error_has(f, "event E needs as many waits as records");
 }
 
 // -- inside kernels -------------------------------------------------------------------------------
 
-static void bind_and_execute(fixture *f) {
+static void bind_and_execute(const fixture *f) {
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_BUSY);
     assert_int_equal(ptowsp_run_bind_size(f->run, "workers", 9), PTOWSP_BUSY);
     assert_int_equal(ptowsp_run_bind_slot(f->run, 0, 9), PTOWSP_BUSY);
     assert_int_equal(ptowsp_run_bind_symbol(f->run, PTOWSP_CHANNEL_LATENCY_SYMBOL, 9), PTOWSP_BUSY);
 }
 
-FIXTURE_TEST(pipeline_faults__a_run_is_busy_in_kernels_of_processes) {
+TEST_F(pipeline_faults__a_run_is_busy_in_kernels_of_processes) {
     fixture_parse(f, "axis workers dynamic\n" MAIN
                      "    process only replicas w in workers\n      task work(w, 1)\n");
     assert_ok(ptowsp_run_bind_size(f->run, "workers", 2));
-    f->inside = bind_and_execute;
-    run_compiled(f);
+    kernels.inside = bind_and_execute;
+    execute_ok(f, PTOWSP_RUN_EXECUTE, true);
+    assert_int_equal(kernels.call_count, 2);
     test_was_busy(f->context);
 }

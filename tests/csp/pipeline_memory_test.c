@@ -88,9 +88,9 @@ static ptowsp_status make_after(whole *w, uint64_t *random) {
 static ptowsp_status compile_refusable(whole *w) {
     const ptowsp_program_desc desc = {NULL, &schedules[w->schedule]};
     fixture *f = &w->f;
-    const ptowsp_buffer buffer = {.data = f->x_data};
+    const ptowsp_buffer buffer = {.data = kernels.x};
     ptowsp_status status =
-        f->program ? PTOWSP_OK : ptowsp_program_create(f->context, f->m, &desc, &f->program);
+        f->program ? PTOWSP_OK : ptowsp_program_create(f->context, f->module, &desc, &f->program);
     status = status ? status : ptowsp_run_create(f->context, f->program, &f->run);
     status = status ? status : ptowsp_run_bind_tensor(f->run, "x", &buffer);
     status = status ? status : ptowsp_run_bind_symbol(f->run, "depth", 1);
@@ -117,7 +117,7 @@ static void begin(whole *w, int schedule, size_t refuse_at) {
 
 static void outcome_of(whole *w, bool has_records, results *out) {
     execute_ok(&w->f, PTOWSP_RUN_EXECUTE, has_records);
-    assert_int_equal(w->f.call_count, TASK_COUNT);
+    assert_int_equal(kernels.call_count, TASK_COUNT);
     results_of(w->f.run, out);
     if (has_records) {
         check_results(w->f.run);
@@ -133,7 +133,7 @@ static bool recovers(whole *w, bool has_records, const results *expected) {
         assert_int_equal(error.status, PTOWSP_OUT_OF_MEMORY);
         assert_non_null(strstr(error.text, "out of memory"));
     }
-    if (w->f.m) {
+    if (w->f.module) {
         if (has_run) {
             char text[4000];
             ptowsp_run_print(w->f.run, TEST_TEXT(text));
@@ -185,7 +185,9 @@ TEST(pipeline_memory__compiling_may_fail_wherever_a_table_is_full) {
         assert_ok(compile_refusable(&w));
         const uint64_t expected = hash_of(&w.f);
         EACH_REFUSED(n, 0) {
-            fixture_forget_run(&w.f);
+            test_destroy(w.f.run, w.f.program, NULL, NULL);
+            w.f.run = NULL;
+            w.f.program = NULL;
             test_refuse(&w.memory, n);
             has_more = test_was_refused(&w.memory, compile_refusable(&w));
             if (has_more) {
@@ -251,12 +253,10 @@ TEST(pipeline_memory__running_again_allocates_nothing) {
 
 // Without records a run does not grow with the number of tokens, nor of times that it runs; with
 // them by the size of a task and of its steps.
-TEST(pipeline_memory__a_run_does_not_grow_with_its_tokens) {
+TEST_F(pipeline_memory__a_run_does_not_grow_with_its_tokens) {
     size_t held[2][2];
     for (int is_large = 0; is_large < 2; is_large++) {
-        fixture f;
-        fixture_make(&f);
-        fixture_parse(&f,
+        fixture_parse(f,
                       "axis tiles dynamic\naxis rounds %d\nworkload main\n  for_each k in rounds\n"
                       "    pipeline p\n      channel a depth 2 latency 3\n"
                       "      process load produces a\n        for_each i in tiles\n"
@@ -264,15 +264,14 @@ TEST(pipeline_memory__a_run_does_not_grow_with_its_tokens) {
                       "      process use consumes a\n        consume t from a\n"
                       "          task work(t, 1)\n",
                       is_large ? 100 : 3);
-        assert_ok(ptowsp_run_bind_size(f.run, "tiles", is_large ? 1000 : 10));
+        assert_ok(ptowsp_run_bind_size(f->run, "tiles", is_large ? 1000 : 10));
         for (int has_records = 0; has_records < 2; has_records++) {
             const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
                                                 .record_tasks = has_records};
-            assert_ok(ptowsp_run_execute(f.run, &options));
-            assert_int_equal(ptowsp_run_result(f.run)->task_count, is_large ? 200000 : 60);
-            held[is_large][has_records] = ptowsp_run_result(f.run)->memory_bytes;
+            assert_ok(ptowsp_run_execute(f->run, &options));
+            assert_int_equal(ptowsp_run_result(f->run)->task_count, is_large ? 200000 : 60);
+            held[is_large][has_records] = ptowsp_run_result(f->run)->memory_bytes;
         }
-        fixture_free(&f);
     }
     assert_int_equal(held[0][0], held[1][0]);
     assert_true(held[1][1] > held[0][1]);

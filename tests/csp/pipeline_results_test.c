@@ -21,18 +21,16 @@ static const ptowsp_step_record *step_of(const fixture *f, const char *name, pto
 }
 
 static void run_two(fixture *f) {
-    fixture_make(f);
     fixture_parse(f, "axis three 3\nworkload main\n  pipeline two\n"
                      "    channel a depth 1 latency 0\n" PRODUCER("load", "a", "three", "i", "4")
                          CONSUMER("use", "a", "10"));
-    run_compiled(f);
+    execute_ok(f, PTOWSP_RUN_EXECUTE, true);
 }
 
 // -- steps ----------------------------------------------------------------------------------------
 
-#define TWO_TEST(name) TEST_MADE(name, fixture, f, run_two(f), fixture_free(f))
-
-TWO_TEST(pipeline_steps__say_where) {
+TEST_F(pipeline_steps__say_where) {
+    run_two(f);
     const struct {
         const char *process;
         ptowsp_step_kind kind;
@@ -57,7 +55,8 @@ TWO_TEST(pipeline_steps__say_where) {
 
 // -- critical chains ------------------------------------------------------------------------------
 
-TWO_TEST(pipeline_steps__are_not_kept_unless_asked_for) {
+TEST_F(pipeline_steps__are_not_kept_unless_asked_for) {
+    run_two(f);
     execute_ok(f, PTOWSP_RUN_EXECUTE, false);
     uint64_t count = 1;
     assert_null(ptowsp_run_steps(f->run, &count));
@@ -75,9 +74,7 @@ static bool discard(void *user, const void *text, size_t length) {
     return true;
 }
 
-#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
-
-FIXTURE_TEST(pipeline_issue__results_are_zero_before_the_first_run) {
+TEST_F(pipeline_issue__results_are_zero_before_the_first_run) {
     fixture_parse(f, "axis two 2\naxis workers dynamic\n" MAIN
                      "    channel a depth 1 latency 0\n" PRODUCER("load", "a", "two", "i", "3")
                          CONSUMER("use replicas w in workers", "a", "1"));
@@ -107,8 +104,8 @@ FIXTURE_TEST(pipeline_issue__results_are_zero_before_the_first_run) {
     assert_int_equal(length, 0);
     ptowsp_run_print(f->run, text);
     assert_ok(ptowsp_run_bind_size(f->run, "workers", 2));
-    run_compiled(f);
-    assert_int_equal(makespan(f), 7);
+    execute_ok(f, PTOWSP_RUN_EXECUTE, true);
+    assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 7);
     length = 0;
     ptowsp_run_print_stuck(f->run, text);
     assert_int_equal(length, 0);
