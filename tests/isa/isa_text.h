@@ -6,7 +6,7 @@
 //      A2A3 TCMP u8 4x32, i32 4x64, i32 4x64 with LT => TCMP: i32 has no comparison but EQ on A2/A3
 //
 // Elements: N*V is V N times, ~V has either sign, and after `near` they are within 3 units in the last place. `nothing`
-// is written, and it takes no time, or it takes `cycles N` on a dry core. A text is what is said where a call is refused; without either it is taken. After the
+// is written, and it takes no time, or it takes `cycles N` on a dry core. Behind `gm` they are those of the window. A text is what is said where a call is refused; without either it is taken. After the
 // machine: `unchecked`, `simulator` (a core as the simulator).
 
 #ifndef ISA_TEXT_H
@@ -215,6 +215,13 @@ static inline void text_run(rule_bench *b, const char *text, const char *result)
     } else if (sscanf(result, "cycles %llu", &cycles) == 1) {
         assert_int_equal(b->core->sum, cycles);
         taken(b);
+    } else if (strncmp(result, "gm ", 3) == 0) {
+        taken(b);
+        const ptoisa_global *g = &call.window.global;
+        const test_tile table = {.tile =
+                                     ptoisa_tile_vec(rooms[ROOMS - 1], (ptoisa_dtype)g->dtype,
+                                                     (uint32_t)g->shape[3], (uint32_t)g->shape[4])};
+        text_expect(b, &table, result + 3, before);
     } else {
         taken(b);
         text_expect(b, call.tiles[0], result, before);
