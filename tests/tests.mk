@@ -198,7 +198,7 @@ $(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard
 $(filter %_facts_test.passed %/attend_job_test.passed %/npu_measure_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
 $(BUILD)/case_form_test.passed: tests/cases/form.txt
 $(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps timed): $(wildcard tests/isa/*.txt)
-$(patsubst %,$(BUILD)/%_test.passed,kernel_text kernel_growth kernel_memory kernel_preload legal list_text): $(wildcard tests/kernel/*.txt)
+$(patsubst %,$(BUILD)/%_test.passed,kernel_text kernel_growth kernel_measure kernel_memory kernel_preload legal list_text): $(wildcard tests/kernel/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,export report): $(wildcard tests/report/*.py)
 $(patsubst %,$(BUILD)/%_test.passed,npu_expand_text npu_simpler save_golden): $(wildcard tests/golden/*)

@@ -1,31 +1,26 @@
 // What is measured of tile kernels, through the public API: cycles in the unit model and the
 // overlap of pipes on paper, a model of the user's, machines, memories.
 
-#include "test.h"
+#include "kernel_named.h"
 
 typedef struct fixture {
     ptowsp_context *context;
     ptowsp_module *module;
-    ptowsp_kernel scale, product;
 } fixture;
 
-// y = x * 2 over 8 x 64 f32, and c = a * b over 32 x 48 by 48 x 16 f16.
-static void fixture_make(fixture *f, const ptowsp_machine *machine) {
-    assert_ok(ptowsp_context_create(NULL, &f->context));
-    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
-    ptowsp_body *k =
-        ptowsp_kernel_begin(f->module, &(ptowsp_body_desc){.name = "scale", .machine = machine});
-    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 64);
-    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 64);
-    ptowsp_tile_store(y, ptowsp_tile_mul(x, ptowsp_tile_const(k, 2)));
-    f->scale = ptowsp_kernel_end(k);
-    k = ptowsp_kernel_begin(f->module, &(ptowsp_body_desc){.name = "product", .machine = machine});
-    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, 32, 48);
-    ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, 48, 16);
-    ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 32, 16);
-    ptowsp_tile_store(c, ptowsp_tile_matmul(a, b));
-    f->product = ptowsp_kernel_end(k);
-    assert_string_equal(ptowsp_module_error(f->module).text, "");
+static const ptowsp_kernel scale = {1}, product = {2};
+
+// A module of kernels.txt.
+static void fixture_of(fixture *f, const char *name, const kernel_word *words) {
+    const char *text = kernel_named(name, words);
+    f->context = test_context(NULL);
+    test_ok(f->context,
+            ptowsp_module_parse(f->context, text, strlen(text), NULL, &f->module, NULL));
+}
+
+static void fixture_make(fixture *f, const char *machine) {
+    const kernel_word words[] = {{"machine", machine}, {NULL, NULL}};
+    fixture_of(f, "measured", words);
 }
 
 static void fixture_free(fixture *f) {
@@ -39,30 +34,34 @@ static ptowsp_kernel_stats measure(const fixture *f, ptowsp_kernel kernel, ptows
     return stats;
 }
 
-#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f, NULL), fixture_free(f))
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f, "\"910B\""), fixture_free(f))
 
+// TLOAD, TMULS, TSTORE, in place; and of a product, whose moves to L0 TLOAD has paid.
 FIXTURE_TEST(unit__is_the_sum_of_elements) {
-    ptowsp_kernel_stats stats;
-    assert_ok(ptowsp_kernel_measure(f->module, f->scale, NULL, &stats));
-    assert_int_equal(stats.cycles, 3 * 8 * 64);  // TLOAD, TMULS, TSTORE
-    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 512);
-    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_V], 512);
-    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE3], 512);
-    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_S], 0);
-    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_UB], 8 * 64 * 4);  // in place
-    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L1], 0);
-    assert_ok(ptowsp_kernel_measure(f->module, f->product, NULL, &stats));
-    assert_int_equal(stats.cycles, 32 * 48 + 48 * 16 + 32 * 48 * 16 + 32 * 16);
-    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_M], 32 * 48 * 16);
-    assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE1], 0);  // TLOAD has paid
-    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L0A], 32 * 48 * 2);
-    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L0B], 48 * 16 * 2);
-    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L0C], 32 * 16 * 4);
-    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L1], (32 * 48 + 48 * 16) * 2);
+    static const ptowsp_kernel_stats want[] = {
+        {.cycles = 3 * 8 * 64,
+         .busy_cycles = {[PTOWSP_PIPE_MTE2] = 512, [PTOWSP_PIPE_V] = 512, [PTOWSP_PIPE_MTE3] = 512},
+         .memory_bytes = {[PTOWSP_MEMORY_UB] = 8 * 64 * 4}},
+        {.cycles = 32 * 48 + 48 * 16 + 32 * 48 * 16 + 32 * 16,
+         .busy_cycles = {[PTOWSP_PIPE_MTE2] = 32 * 48 + 48 * 16,
+                         [PTOWSP_PIPE_M] = 32 * 48 * 16,
+                         [PTOWSP_PIPE_FIX] = 32 * 16},
+         .memory_bytes = {[PTOWSP_MEMORY_L1] = (32 * 48 + 48 * 16) * 2,
+                          [PTOWSP_MEMORY_L0A] = 32 * 48 * 2,
+                          [PTOWSP_MEMORY_L0B] = 48 * 16 * 2,
+                          [PTOWSP_MEMORY_L0C] = 32 * 16 * 4}}};
+    for (uint32_t i = 0; i < 2; i++) {
+        ptowsp_kernel_stats stats;
+        const ptowsp_kernel kernel = {i + 1};
+        assert_ok(ptowsp_kernel_measure(f->module, kernel, NULL, &stats));
+        assert_int_equal(stats.cycles, want[i].cycles);
+        assert_memory_equal(stats.busy_cycles, want[i].busy_cycles, sizeof stats.busy_cycles);
+        assert_memory_equal(stats.memory_bytes, want[i].memory_bytes, sizeof stats.memory_bytes);
+    }
 }
 
 FIXTURE_TEST(a2a3__is_a_chain_on_paper) {
-    ptowsp_kernel_stats stats = measure(f, f->scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
+    ptowsp_kernel_stats stats = measure(f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
     // 2048 bytes from global memory at 100.9 GiB/s and back at 188.46, at 1.85 GHz; 8 repeats of
     // 256 bytes by a scalar: 11 + 8 + 15. Each wait is a cycle on its pipe, each set one.
     uint64_t load = 34, multiply = 34, store = 18;
@@ -75,44 +74,29 @@ FIXTURE_TEST(a2a3__is_a_chain_on_paper) {
     assert_int_equal(stats.cycles, (load + 1) + (1 + multiply + 1) + (1 + store + 1) + 1);
 }
 
-// s = 0, and x added to it in a loop from `begin` on, up to `end` or x's 8 rows; y = s.
-static ptowsp_kernel repeated(const fixture *f, double begin, double end) {
-    ptowsp_body *k = ptowsp_kernel_begin(f->module, &(ptowsp_body_desc){.name = "repeated"});
-    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 64);
-    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 64);
-    ptowsp_value sum = ptowsp_tile_full(k, PTOWSP_F32, 8, 64, 0);
-    ptowsp_tile_loop_begin(k, ptowsp_tile_const(k, begin),
-                           end > 0 ? ptowsp_tile_const(k, end) : ptowsp_tile_rows(x), 1);
-    ptowsp_value s = ptowsp_tile_carry(sum);
-    ptowsp_tile_next(s, ptowsp_tile_add(s, x));
-    ptowsp_tile_loop_end(k);
-    ptowsp_tile_store(y, s);
-    ptowsp_kernel kernel = ptowsp_kernel_end(k);
-    assert_string_equal(ptowsp_module_error(f->module).text, "");
-    return kernel;
-}
-
 // Full tiles of 512 elements: TLOAD, TEXPANDS and TSTORE, and TADD as often as the loop runs: of rows
 // that end before it begins not once. A task executes at most 2^20 instructions.
 TEST(unit__counts_loops_that_never_run_and_none_that_run_too_long) {
     static const struct {
-        double begin, end;
+        const char *begin, *end;
         uint64_t count;
-    } cases[] = {{6, 0, 2}, {8, 0, 0}, {9, 0, 0}, {0, 3, 3}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    } cases[] = {{"6", "size %1, rows", 2},
+                 {"8", "size %1, rows", 0},
+                 {"9", "size %1, rows", 0},
+                 {"0", "const 3", 3},
+                 {"0", "const 2097152", UINT64_MAX}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const kernel_word words[] = {
+            {"begin", cases[i].begin}, {"end", cases[i].end}, {NULL, NULL}};
+        const bool is_good = cases[i].count != UINT64_MAX;
         fixture f;
-        fixture_make(&f, NULL);
-        ptowsp_kernel kernel = repeated(&f, cases[i].begin, cases[i].end);
-        ptowsp_kernel_stats stats = measure(&f, kernel, (ptowsp_cost){.model = PTOWSP_MODEL_UNIT});
-        assert_int_equal(stats.cycles, (3 + cases[i].count) * 512);
+        ptowsp_kernel_stats stats;
+        fixture_of(&f, "repeated", words);
+        assert_int_equal(ptowsp_kernel_measure(f.module, scale, NULL, &stats),
+                         is_good ? PTOWSP_OK : PTOWSP_LIMIT_EXCEEDED);
+        assert_true(!is_good || stats.cycles == (3 + cases[i].count) * 512);
         fixture_free(&f);
     }
-    fixture f;
-    fixture_make(&f, NULL);
-    ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(f.module, repeated(&f, 0, 0x1p21), NULL, &stats),
-                     PTOWSP_LIMIT_EXCEEDED);
-    fixture_free(&f);
 }
 
 typedef struct seen {
@@ -145,8 +129,8 @@ static ptowsp_cycles my_cost(const ptowsp_insn *insn, void *user) {
 
 FIXTURE_TEST(user__is_asked_for_each_instruction) {
     seen s = {0, 0, 0, NULL};
-    ptowsp_kernel_stats stats = measure(
-        f, f->product, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = my_cost, .user = &s});
+    ptowsp_kernel_stats stats =
+        measure(f, product, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = my_cost, .user = &s});
     assert_int_equal(s.count, stats.insn_count);
     assert_int_equal(s.loads, 2);
     assert_int_equal(s.products, 1);
@@ -174,23 +158,18 @@ static ptowsp_cycles mixed_cost(const ptowsp_insn *insn, void *user) {
 TEST(mixed__halves_overlap_as_far_as_slots_allow) {
     for (uint32_t count = 1; count <= 4; count++) {
         fixture f;
-        fixture_make(&f, NULL);
-        ptowsp_body *k = ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "mixed"});
-        ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 16, 16);
-        ptowsp_value c = ptowsp_tile_in(k, "c", PTOWSP_F32, 16, 32);
-        ptowsp_value d = ptowsp_tile_in(k, "d", PTOWSP_F32, 32, 16);
-        ptowsp_value e = ptowsp_tile_out(k, "e", PTOWSP_F32, 16, 16);
-        for (uint32_t i = 0; i < count; i++) {
-            char name[8];
-            snprintf(name, sizeof name, "y%u", i);
-            ptowsp_value y = ptowsp_tile_out(k, name, PTOWSP_F32, 16, 16);
-            ptowsp_tile_store(y, ptowsp_tile_exp(ptowsp_tile_matmul(a, a)));
+        char params[100] = "", stores[400] = "";
+        for (uint32_t n = 0; n < count; n++) {
+            sprintf(params + strlen(params), ", out y%u f32 16 x 16", n);
+            sprintf(stores + strlen(stores),
+                    "  %%%u0 = parameter y%u\n  %%%u1 = matmul %%1, %%1\n  %%%u2 = exp %%%u1\n"
+                    "  store %%%u0, %%%u2\n",
+                    n + 1, n, n + 1, n + 1, n + 1, n + 1, n + 1);
         }
-        ptowsp_tile_store(e, ptowsp_tile_matmul(c, d));
-        ptowsp_kernel kernel = ptowsp_kernel_end(k);
-        assert_string_equal(ptowsp_module_error(f.module).text, "");
+        const kernel_word words[] = {{"params", params}, {"stores", stores}, {NULL, NULL}};
+        fixture_of(&f, "halves", words);
         ptowsp_kernel_stats stats =
-            measure(&f, kernel, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = mixed_cost});
+            measure(&f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = mixed_cost});
         // When the last push is done: with two slots the third waits until both are free again, which
         // they are when the second pop ends; the fourth does not wait.
         static const uint64_t pushed[] = {0, 140, 260, 1170, 1290};
@@ -213,40 +192,28 @@ static ptowsp_cycles row_cost(const ptowsp_insn *insn, void *user) {
 // one. Sums of columns, and rows for all others, need all rows on one core.
 TEST(mixed__vector_cores_share_rows_where_they_can) {
     static const struct {
-        const char *name;
-        uint32_t rows, insns, busy_rows;
+        const char *f, *rows, *out;
+        uint32_t insns, busy_rows;
     } cases[] = {
-        {"exp", 32, 1, 16}, {"exp", 17, 1, 9},     {"exp", 1, 1, 1},   {"softmax", 32, 4, 16},
-        {"add", 32, 1, 16}, {"colsum", 32, 1, 32}, {"row", 32, 1, 32},
+        {"  %6 = exp %5\n  store %4, %6\n", "32", "32", 1, 16},
+        {"  %6 = exp %5\n  store %4, %6\n", "17", "17", 1, 9},
+        {"  %6 = exp %5\n  store %4, %6\n", "1", "1", 1, 1},
+        {"  %6 = rowmax %5\n  %7 = sub %5, %6\n  %8 = exp %7\n  %9 = rowsum %8\n"
+         "  %10 = div %8, %9\n  store %4, %10\n",
+         "32", "32", 4, 16},
+        {"  %6 = add %5, %5\n  store %4, %6\n", "32", "32", 1, 16},
+        {"  %6 = colsum %5\n  store %4, %6\n", "32", "1", 1, 32},
+        {"  %6 = add %5, %3\n  store %4, %6\n", "32", "32", 1, 32},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const kernel_word words[] = {
+            {"rows", cases[i].rows}, {"out", cases[i].out}, {"f", cases[i].f}, {NULL, NULL}};
+        const bool is_colsum = strstr(cases[i].f, "colsum") != NULL;
         fixture f;
-        fixture_make(&f, NULL);
-        const char *name = cases[i].name;
-        uint32_t rows = cases[i].rows;
-        ptowsp_body *k = ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "mixed"});
-        ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, rows, 16);
-        ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F32, 16, 16);
-        bool is_colsum = strcmp(name, "colsum") == 0;
-        ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, is_colsum ? 1 : rows, 16);
-        ptowsp_value x = ptowsp_tile_matmul(a, b);
-        if (strcmp(name, "softmax") == 0) {
-            x = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
-            x = ptowsp_tile_div(x, ptowsp_tile_rowsum(x));
-        } else if (is_colsum) {
-            x = ptowsp_tile_colsum(x);
-        } else if (strcmp(name, "row") == 0) {
-            x = ptowsp_tile_add(x, ptowsp_tile_in(k, "r", PTOWSP_F32, 1, 16));
-        } else {
-            x = strcmp(name, "add") == 0 ? ptowsp_tile_add(x, x) : ptowsp_tile_exp(x);
-        }
-        ptowsp_tile_store(y, x);
-        ptowsp_kernel kernel = ptowsp_kernel_end(k);
-        assert_string_equal(ptowsp_module_error(f.module).text, "");
+        fixture_of(&f, "shared rows", words);
         ptowsp_kernel_stats stats =
-            measure(&f, kernel, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = row_cost});
+            measure(&f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = row_cost});
         uint32_t busy = cases[i].busy_rows;
-        print_message("%s of %u rows: %llu cycles\n", name, rows, (unsigned long long)stats.cycles);
         if (!is_colsum) {
             assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE3], 3 * busy);
             assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 3 * busy);
@@ -269,11 +236,10 @@ static ptowsp_cycles too_much(const ptowsp_insn *insn, void *user) {
 FIXTURE_TEST(user__may_say_less_than_2_to_the_43) {
     ptowsp_cycles cycles = (UINT64_C(1) << 43) - 1;
     ptowsp_cost cost = {.model = PTOWSP_MODEL_USER, .fn = too_much, .user = &cycles};
-    assert_int_equal(measure(f, f->scale, cost).cycles, cycles);
+    assert_int_equal(measure(f, scale, cost).cycles, cycles);
     cycles++;
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, &cost, &stats),
-                     PTOWSP_LIMIT_EXCEEDED);
+    assert_int_equal(ptowsp_kernel_measure(f->module, scale, &cost, &stats), PTOWSP_LIMIT_EXCEEDED);
 }
 
 static ptowsp_cycles one_cycle(const ptowsp_task *task, void *user) {
@@ -307,14 +273,14 @@ FIXTURE_TEST(measure__refuses_what_is_no_tile_kernel) {
         ptowsp_kernel_print(f->module, kernels[i], NULL, text);
     }
     assert_int_equal(length, 0);
-    assert_invalid(ptowsp_kernel_measure(f->module, f->scale, NULL, NULL));
-    assert_invalid(ptowsp_kernel_measure(NULL, f->scale, NULL, &stats));
-    const uint32_t count = ptowsp_kernel_insn_count(f->module, f->scale);
-    assert_int_equal(count, measure(f, f->scale, (ptowsp_cost){0}).insn_count);
+    assert_invalid(ptowsp_kernel_measure(f->module, scale, NULL, NULL));
+    assert_invalid(ptowsp_kernel_measure(NULL, scale, NULL, &stats));
+    const uint32_t count = ptowsp_kernel_insn_count(f->module, scale);
+    assert_int_equal(count, measure(f, scale, (ptowsp_cost){0}).insn_count);
     cycles = 99;
-    assert_string_equal(ptowsp_kernel_insn_at(f->module, f->scale, count, &cycles).name, "none");
+    assert_string_equal(ptowsp_kernel_insn_at(f->module, scale, count, &cycles).name, "none");
     assert_int_equal(cycles, 0);
-    ptowsp_kernel_print(f->module, f->scale, NULL, text);
+    ptowsp_kernel_print(f->module, scale, NULL, text);
     assert_true(length > 0);
     assert_string_equal(ptowsp_module_error(f->module).text, "");
 }
@@ -322,7 +288,7 @@ FIXTURE_TEST(measure__refuses_what_is_no_tile_kernel) {
 // Of measuring, and of a run, which then writes nothing.
 FIXTURE_TEST(measure__refuses_what_is_no_cost_model) {
     float data[2][8 * 64] = {{1}};
-    ptowsp_task_desc task = {.kernel = f->scale};
+    ptowsp_task_desc task = {.kernel = scale};
     for (int i = 0; i < 2; i++) {
         const ptowsp_tensor_desc tensor = {
             .name = i ? "y" : "x", .dtype = PTOWSP_F32, .rank = 2, .shape = {8, 64}};
@@ -337,11 +303,11 @@ FIXTURE_TEST(measure__refuses_what_is_no_cost_model) {
     test_bind(run, "y", data[1]);
     ptowsp_kernel_stats stats;
     ptowsp_run_options options = {.cost.model = PTOWSP_MODEL_USER};  // without a function
-    assert_invalid(ptowsp_kernel_measure(f->module, f->scale, &options.cost, &stats));
+    assert_invalid(ptowsp_kernel_measure(f->module, scale, &options.cost, &stats));
     test_refused(f->context, ptowsp_run_execute(run, &options), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX, "run: there is no cost model 3, or it lacks its function");
     options.cost.model = (ptowsp_model)9;
-    assert_invalid(ptowsp_kernel_measure(f->module, f->scale, &options.cost, &stats));
+    assert_invalid(ptowsp_kernel_measure(f->module, scale, &options.cost, &stats));
     test_refused(f->context, ptowsp_run_execute(run, &options), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX, "run: there is no cost model 9, or it lacks its function");
     assert_true(data[1][0] == 0);
@@ -375,23 +341,23 @@ FIXTURE_TEST(timing__own_times_are_what_counts) {
     ptowsp_core_timing own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     ptowsp_cost built_in = {.model = PTOWSP_MODEL_910B}, cost = built_in;
     cost.timing = &own;
-    ptowsp_kernel_stats before = measure(f, f->scale, built_in);
-    ptowsp_kernel_stats same = measure(f, f->scale, cost);
+    ptowsp_kernel_stats before = measure(f, scale, built_in);
+    ptowsp_kernel_stats same = measure(f, scale, cost);
     assert_memory_equal(&before, &same, sizeof before);
     // One load, one store: 1,000 cycles later each, and both are waited for.
     own.paths[PTOWSP_PATH_GM_TO_UB].latency += 1000;
-    assert_int_equal(measure(f, f->scale, cost).cycles, before.cycles + 1000);
+    assert_int_equal(measure(f, scale, cost).cycles, before.cycles + 1000);
     own.paths[PTOWSP_PATH_UB_TO_GM].latency += 1000;
-    assert_int_equal(measure(f, f->scale, cost).cycles, before.cycles + 2000);
+    assert_int_equal(measure(f, scale, cost).cycles, before.cycles + 2000);
     own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     own.without = 1u << PTOWSP_MECHANISM_LATENCY;
-    assert_int_equal(measure(f, f->scale, cost).cycles,
-                     before.cycles - own.paths[PTOWSP_PATH_GM_TO_UB].latency -
-                         own.paths[PTOWSP_PATH_UB_TO_GM].latency);
+    assert_int_equal(measure(f, scale, cost).cycles, before.cycles -
+                                                         own.paths[PTOWSP_PATH_GM_TO_UB].latency -
+                                                         own.paths[PTOWSP_PATH_UB_TO_GM].latency);
     // A slower core needs no more cycles: memory is as fast as before.
     own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     own.clock_mhz = 1500;
-    assert_true(measure(f, f->scale, cost).cycles < before.cycles);
+    assert_true(measure(f, scale, cost).cycles < before.cycles);
 }
 
 #define TIMING_IS_REFUSED(change, said)                                                            \
@@ -400,7 +366,7 @@ FIXTURE_TEST(timing__own_times_are_what_counts) {
         ptowsp_cost cost = {.model = PTOWSP_MODEL_910B, .timing = &own};                           \
         change;                                                                                    \
         ptowsp_kernel_stats stats;                                                                 \
-        assert_invalid(ptowsp_kernel_measure(f->module, f->scale, &cost, &stats));                 \
+        assert_invalid(ptowsp_kernel_measure(f->module, scale, &cost, &stats));                    \
         assert_non_null(strstr(ptowsp_context_error(f->context).text, said));                      \
     } while (0)
 
@@ -431,7 +397,7 @@ FIXTURE_TEST(timing__refuses_what_is_no_machine) {
     own.memory_mhz = 2049;
     own.clock_mhz = 1u << 17;
     // 2 x (2^20 late, 2^20 to begin, and 100 cycles a byte), 64 times as many.
-    assert_true(measure(f, f->scale, cost).cycles > UINT64_C(1) << 27);
+    assert_true(measure(f, scale, cost).cycles > UINT64_C(1) << 27);
 }
 
 TEST(machine__is_data) {
@@ -451,27 +417,27 @@ TEST(machine__is_data) {
     assert_string_equal(ptowsp_pipe_name(PTOWSP_PIPE_MTE2), "MTE2");
     assert_string_equal(ptowsp_memory_name(PTOWSP_MEMORY_L0C), "L0C");
     assert_string_equal(ptowsp_memory_name(PTOWSP_MEMORY_COUNT), "none");
-    // A machine of one's own: half the bandwidth, twice the time of a load; and less UB.
+    // A machine of one's own: half the bandwidth, twice the time of a load; and less UB, 32 bytes short.
+    static const char own[] = "\"own\" of a2a3, 1850 MHz, memories %d 524288 65536 65536 131072 "
+                              "1024 2048, rates 5045 13500 "
+                              "18846 18846 102400 3200 44100 22050 3200 7000 12800 44107";
+    char machine[200], text[200];
     fixture f;
-    b.rates[PTOWSP_PATH_GM_TO_UB] = 5045;
-    fixture_make(&f, &b);
-    ptowsp_kernel_stats stats = measure(&f, f.scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
+    snprintf(machine, sizeof machine, own, 184 << 10);
+    fixture_make(&f, machine);
+    ptowsp_kernel_stats stats = measure(&f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 69 + 1);
     fixture_free(&f);
-    b.memory_bytes[PTOWSP_MEMORY_UB] = 2048 - 32;
-    assert_ok(ptowsp_context_create(NULL, &f.context));
-    assert_ok(ptowsp_module_create(f.context, NULL, &f.module));
-    ptowsp_body *k =
-        ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "copy", .machine = &b});
-    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 64);
-    ptowsp_tile_store(ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 64), x);
-    assert_int_equal(ptowsp_kernel_end(k).id, 0);
-    ptowsp_error error = ptowsp_module_error(f.module);
-    assert_int_equal(error.status, PTOWSP_LIMIT_EXCEEDED);
-    print_message("%s\n", error.text);
-    assert_non_null(strstr(error.text, "copy"));
-    assert_non_null(strstr(error.text, "UB"));
-    assert_non_null(strstr(error.text, "2048"));
-    assert_non_null(strstr(error.text, "kernel copy: x: memory: tile"));
+    snprintf(machine, sizeof machine, own, 2048 - 32);
+    const kernel_word words[] = {{"machine", machine}, {NULL, NULL}};
+    const char *module = kernel_named("measured", words);
+    f.context = test_context(NULL);
+    snprintf(text, sizeof text,
+             "2:1: m: kernel scale: x: memory: tile 1 (8 x 64 f32) needs 2048 bytes of UB at "
+             "instruction "
+             "0 (TLOAD), where 0 of 2016 are in use (f32 on own; rule: memories)");
+    test_refused(f.context,
+                 ptowsp_module_parse(f.context, module, strlen(module), NULL, &f.module, NULL),
+                 PTOWSP_LIMIT_EXCEEDED, 2, text);
     fixture_free(&f);
 }
