@@ -340,39 +340,3 @@ ROUNDS_TEST(ternary__adds_and_subtracts, 4 * ROUNDS) {
                   which < 2 ? ref_was(b, r, c) : x, ref_was(e, r, c));
     }
 }
-
-// What the simulator takes: i16 and i32 with slopes that are integers, and their logarithms, which
-// are computed in f32.
-ROUNDS_TEST(simulator__integers_have_slopes_and_logarithms, 900) {
-    static const char *const names[3] = {"TLRELU", "TPRELU", "TLOG"};
-    uint32_t which = round % 3, rows = test_size(bench, 9), cols = test_size(bench, 70);
-    ptoisa_dtype dtype = test_chance(bench, 2) ? PTOISA_I16 : PTOISA_I32;
-    test_begin(bench, PTOISA_A2A3, names[which]);
-    bench->core.is_as_simulator = true;
-    test_tile *s = test_vec(bench, dtype, rows, cols), *slope = test_vec(bench, dtype, rows, cols);
-    test_tile *d = test_written(test_vec(bench, dtype, rows, cols)),
-              *t = test_scratch(test_vec(bench, dtype, 1, 1));
-    test_fill(bench, s, TEST_ANY);
-    test_fill(bench, slope, TEST_ANY);
-    double x = test_number(bench, dtype, TEST_ANY);
-    test_run(bench);
-    switch (which) {
-    case 0: ptoisa_tlrelu(&bench->core, &d->tile, &s->tile, x); break;
-    case 1: ptoisa_tprelu(&bench->core, &d->tile, &s->tile, &slope->tile, &t->tile); break;
-    default: ptoisa_tlog(&bench->core, &d->tile, &s->tile); break;
-    }
-    for (uint32_t i = 0; i < rows * cols; i++) {
-        uint32_t r = i / cols, c = i % cols;
-        double a = ref_was(s, r, c), by = which == 0 ? x : ref_was(slope, r, c);
-        if (which == 2 && a > 0) {
-            double got = ref_now(d, r, c), slack = 4e-6;
-            bool is_near = got == trunc(log(a) - slack) || got == trunc(log(a) + slack);
-            test_expect(bench, d, r, c, is_near ? got : trunc(log(a)), 0);
-            continue;
-        }
-        double want = which == 2 ? ref_least(dtype)
-                      : a > 0    ? a
-                                 : ref_binary(PTOISA_TMUL, dtype, a, by);
-        test_expect(bench, d, r, c, want, 0);
-    }
-}

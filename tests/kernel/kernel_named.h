@@ -22,7 +22,7 @@ static inline const char *kernel_named(const char *name, const kernel_word *word
     if (!at) {
         fail_msg("there is no kernel %s", name);
     }
-    for (at += strlen(heading); *at && strncmp(at, "\n== ", 4) != 0;) {
+    for (at += strlen(heading); *at && strncmp(at, "\n\n", 2) != 0;) {
         const kernel_word *word = words;
         while (*at == '$' && word->name && strncmp(at + 1, word->name, strlen(word->name)) != 0) {
             word++;

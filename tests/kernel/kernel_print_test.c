@@ -3,18 +3,12 @@
 
 #include "test.h"
 
-typedef struct sink {
-    char text[8192];
-    size_t length;
-} sink;
-
-static bool write_text(void *user, const void *text, size_t length) {
-    sink *s = (sink *)user;
-    assert_true(s->length + length < sizeof s->text);
-    memcpy(s->text + s->length, text, length);
-    s->length += length;
-    s->text[s->length] = 0;
-    return true;
+// The kernel as text with the cycles of a model.
+static const char *print(ptowsp_module *m, ptowsp_kernel kernel, const ptowsp_cost *cost) {
+    static char text[8192];
+    text[0] = 0;
+    ptowsp_kernel_print(m, kernel, cost, TEST_TEXT(text));
+    return text;
 }
 
 // Chunks 8, 16 and 24 of 32 rows: a load of 7 cycles takes 21 in all, a product of 10 takes 30, a store
@@ -30,17 +24,15 @@ static ptowsp_cycles user_cycles(const ptowsp_insn *insn, void *user) {
 // The cycles of a pipe's instructions add up to all that it is busy. A barrier of all pipes, whose pipe
 // is none, counts on the scalar pipe.
 static void require_busy(ptowsp_module *m, ptowsp_kernel kernel, const ptowsp_cost *cost) {
-    sink *out = (sink *)calloc(1, sizeof(sink));
-    assert_non_null(out);
-    ptowsp_kernel_print(m, kernel, cost, (ptowsp_output){write_text, out});
+    const char *text = print(m, kernel, cost);
     ptowsp_kernel_stats stats;
     assert_ok(ptowsp_kernel_measure(m, kernel, cost, &stats));
     char total[64];
     snprintf(total, sizeof total, ": %llu until the last has ended\n",
              (unsigned long long)stats.cycles);
-    assert_non_null(strstr(out->text, total));
+    assert_non_null(strstr(text, total));
     ptowsp_cycles busy[PTOWSP_PIPE_COUNT] = {0};
-    for (const char *line = out->text; (line = strchr(line, '\n')); line++) {
+    for (const char *line = text; (line = strchr(line, '\n')); line++) {
         unsigned i;
         char name[32], pipe[8];
         unsigned long long cycles;
@@ -52,7 +44,6 @@ static void require_busy(ptowsp_module *m, ptowsp_kernel kernel, const ptowsp_co
         }
     }
     assert_memory_equal(busy, stats.busy_cycles, sizeof busy);
-    free(out);
 }
 
 TEST(print__cycles_of_a_model) {
@@ -76,20 +67,14 @@ TEST(print__cycles_of_a_model) {
     }
     const ptowsp_cost user = {.model = PTOWSP_MODEL_USER, .fn = user_cycles};
     require_busy(m, kernel, &user);
-    sink *out = (sink *)calloc(1, sizeof(sink));
-    assert_non_null(out);
-    ptowsp_kernel_print(m, kernel, &user, (ptowsp_output){write_text, out});
     static const char *const lines[] = {
         "cycles of model USER in all iterations: ", "  TLOAD            MTE2       21  ",
         "  TMULS            V          30  ", "  TSTORE           MTE3       15  "};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        assert_non_null(strstr(out->text, lines[i]));
+        assert_non_null(strstr(print(m, kernel, &user), lines[i]));
     }
-    memset(out, 0, sizeof *out);
     const ptowsp_cost empty = {.model = PTOWSP_MODEL_USER};  // a model without its function
-    ptowsp_kernel_print(m, kernel, &empty, (ptowsp_output){write_text, out});
-    assert_int_equal(out->length, 0);
-    free(out);
+    assert_string_equal(print(m, kernel, &empty), "");
     ptowsp_module_destroy(m);
     ptowsp_context_destroy(context);
 }

@@ -232,42 +232,6 @@ CONTEXT_TEST(text__is_passed_over_where_a_function_makes_the_kernel) {
     ptowsp_module_destroy(m);
 }
 
-// -- saved programs -------------------------------------------------------------------------------
-
-TEST(text__of_a_saved_program_needs_no_functions) {
-    ptowsp_program *loaded;
-    ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = parse(context,
-                             "module m\ntensor t f32 [8, 8] global\n"
-                             "kernel k(axes 0, inout x f32 8 x 8) vector, 0 instructions\n"
-                             "  %1 = parameter x\n  %2 = const 0.5\n  %3 = add %1, %2\n"
-                             "  store %1, %3\nworkload w\n  task k() x = t\n",
-                             NULL);
-    ptowsp_output_buffer buffer = {printed, KERNEL_TEXT_MAX, 0};
-    ptowsp_program *program = test_program(context, m, NULL);
-    if (ptowsp_program_save(context, m, NULL, ptowsp_output_to_buffer(&buffer)) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
-    assert_ok(ptowsp_program_load(context, printed, buffer.length, NULL, &loaded, NULL));
-    float numbers[2][64];
-    for (int i = 0; i < 2; i++) {
-        ptowsp_buffer bound = {.data = numbers[i], .dtype = PTOWSP_F32};
-        for (int j = 0; j < 64; j++) {
-            numbers[i][j] = (float)j;
-        }
-        ptowsp_run *run = test_run_of(context, i ? loaded : program);
-        ptowsp_run_bind_tensor(run, "t", &bound);
-        assert_ok(ptowsp_run_execute(run, NULL));
-        assert_true(numbers[i][63] == 63.5f);
-        ptowsp_run_destroy(run);
-    }
-    assert_memory_equal(numbers[0], numbers[1], sizeof numbers[0]);
-    ptowsp_program_destroy(loaded);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
-}
-
 // -- any bytes ------------------------------------------------------------------------------------
 
 // What is read of any bytes is printed and read again as the same.
