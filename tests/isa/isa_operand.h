@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include "tests/support/lines.h"
+
 typedef struct operand_of {
     ptoisa_tile tile;  // without memory; of a window the type and the size
     bool is_none, is_window;
@@ -104,29 +106,28 @@ static inline bool operand_next(const char **at, char text[64]) {
     return true;
 }
 
-// Calls fn with each line of a file that is not empty, without comments, and what stands after " => ", or NULL.
+// Calls fn with each line of a file and what stands after " => ", or NULL.
+typedef struct operand_file {
+    void (*fn)(char *line, const char *result, void *user);
+    void *user;
+    uint32_t count;
+} operand_file;
+
+static inline void operand_line(char *line, int number, void *user) {
+    operand_file *file = (operand_file *)user;
+    char *result = strstr(line, " => ");
+    (void)number;
+    *(result ? result : line + strlen(line)) = 0;
+    file->fn(line, result ? result + strlen(" => ") : NULL, file->user);
+    file->count++;
+}
+
 static inline void operand_lines(const char *path, uint32_t least,
                                  void (*fn)(char *line, const char *result, void *user),
                                  void *user) {
-    char line[1000];
-    uint32_t count = 0;
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        fail_msg("cannot open %s", path);
-    }
-    while (fgets(line, sizeof line, file)) {
-        char *comment = line[0] == '#' ? line : strstr(line, "  # "), *result;
-        assert_non_null(strchr(line, '\n'));  // it has been read to its end
-        *(comment ? comment : line + strcspn(line, "\n")) = 0;
-        result = strstr(line, " => ");
-        if (line[0]) {
-            *(result ? result : line + strlen(line)) = 0;
-            fn(line, result ? result + strlen(" => ") : NULL, user);
-            count++;
-        }
-    }
-    fclose(file);
-    assert_true(count >= least);
+    operand_file file = {fn, user, 0};
+    lines_each(path, operand_line, &file);
+    assert_true(file.count >= least);
 }
 
 #endif

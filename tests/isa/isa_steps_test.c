@@ -13,8 +13,8 @@ typedef struct scene {
     ptoisa_core cores[CORES], *core;  // the one that does this step
     ptoisa_timing timing;
     ptoisa_fifo fifo;
-    char names[NAMES][2][80];  // of instructions
-    uint32_t name_count, fault_count;
+    char names[NAMES][2][80];                 // of instructions
+    uint32_t name_count, fault_count, count;  // of cases
     char fault[PTOISA_FAULT_TEXT_MAX];
     bool has_claim;
     int line;
@@ -418,32 +418,26 @@ static void line_of(scene *s, char *text) {
     }
 }
 
+static void steps_line(char *line, int number, void *user) {
+    scene *s = (scene *)user;
+    s->line = number;
+    if (strncmp(line, "case on ", 8) != 0) {
+        line_of(s, line);
+        return;
+    }
+    no_fault(s);
+    assert_true(s->count == 0 || s->has_claim);
+    const uint32_t count = s->count + 1;
+    begin(s, line + 8);
+    s->count = count;
+    print_message("%s\n", line);
+}
+
 TEST(steps__are_those_of_paper) {
     static scene s;
-    char text[512];
-    uint32_t count = 0;
-    FILE *file = fopen("tests/isa/isa_steps.txt", "r");
-    assert_non_null(file);
-    for (s.line = 1; fgets(text, sizeof text, file); s.line++) {
-        char *comment = strstr(text, "  # "), *at = text + strspn(text, " ");
-        assert_non_null(strchr(text, '\n'));  // lines are read to their ends
-        *(comment ? comment : text + strcspn(text, "\n")) = 0;
-        if (*at == 0 || *at == '#') {
-            continue;
-        }
-        if (strncmp(at, "case on ", 8) == 0) {
-            no_fault(&s);
-            assert_true(count == 0 || s.has_claim);
-            begin(&s, at + 8);
-            print_message("%s\n", at);
-            count++;
-        } else {
-            line_of(&s, at);
-        }
-    }
-    fclose(file);
+    lines_each("tests/isa/isa_steps.txt", steps_line, &s);
     no_fault(&s);
-    assert_true(s.has_claim && count > 25);
+    assert_true(s.has_claim && s.count > 25);
 }
 
 // -- costs ----------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@
 
 #include "test.h"
 
-enum { LINE = 2000, FIELDS = 6 };
+#include "lines.h"
+
+enum { FIELDS = 6 };
 
 // A line: its fields, and the text of a refusal, or NULL.
 typedef struct rule {
@@ -15,35 +17,36 @@ typedef struct rule {
     uint32_t field_count;
 } rule;
 
-// Calls fn for each line of the file that has as many fields as rules of types, or not.
-static void rules_walk(bool of_types, void (*fn)(const rule *r)) {
-    char line[LINE];
-    FILE *file = fopen("tests/kernel/legal.txt", "r");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file)) {
-        rule r = {{NULL}, strstr(line, " => "), 0};
-        assert_non_null(strchr(line, '\n'));  // it has been read to its end
-        line[strcspn(line, "\n")] = 0;
-        if (line[0] == '#' || line[0] == 0) {
-            continue;
-        }
-        if (r.refusal) {
-            *r.refusal = 0;
-            r.refusal += strlen(" => ");
-        }
-        for (char *at = line; at; at = at ? at + strlen(" | ") : NULL) {
-            assert_true(r.field_count < FIELDS);
-            r.fields[r.field_count++] = at;
-            if ((at = strstr(at, " | "))) {
-                *at = 0;
-            }
-        }
-        assert_true(r.field_count == 3 || r.field_count == 6);
-        if ((r.field_count == 6) == of_types) {
-            fn(&r);
+// What rules of types, or of forms, are given to.
+typedef struct walk {
+    bool of_types;
+    void (*fn)(const rule *r);
+} walk;
+
+static void walk_line(char *line, int number, void *user) {
+    const walk *w = (const walk *)user;
+    rule r = {{NULL}, strstr(line, " => "), 0};
+    (void)number;
+    if (r.refusal) {
+        *r.refusal = 0;
+        r.refusal += strlen(" => ");
+    }
+    for (char *at = line; at; at = at ? at + strlen(" | ") : NULL) {
+        assert_true(r.field_count < FIELDS);
+        r.fields[r.field_count++] = at;
+        if ((at = strstr(at, " | "))) {
+            *at = 0;
         }
     }
-    fclose(file);
+    assert_true(r.field_count == 3 || r.field_count == 6);
+    if ((r.field_count == 6) == w->of_types) {
+        w->fn(&r);
+    }
+}
+
+static void rules_walk(bool of_types, void (*fn)(const rule *r)) {
+    walk w = {of_types, fn};
+    lines_each("tests/kernel/legal.txt", walk_line, &w);
 }
 
 // Copies a text, in which $T is a type, $ZZ the layout of L0A, and $machine a machine.
@@ -64,7 +67,7 @@ static char *put(char *to, const char *from, const char *type, bool is_a5) {
 // The kernel of a line. It stores something in any case.
 static ptowsp_module *module_of(ptowsp_context *context, const rule *r, const char *type,
                                 bool is_a5) {
-    char text[2 * LINE], *to = text, part[LINE], name[16];
+    char text[2 * LINES_MAX], *to = text, part[LINES_MAX], name[16];
     int number = 1, length;
     put(part, r->fields[1], type, is_a5);
     to +=
