@@ -7,7 +7,7 @@
 
 // A dry core charges what the call costs on paper, and changes no element.
 ROUNDS_TEST(dry__instructions_cost_time_and_write_nothing, 2 * CALL_COUNT) {
-    test_call call = call_make(bench, (call_id)(round / 2), (ptoisa_family)(round % 2), 6, 64);
+    test_call call = call_make(bench, (call_id)(round / 2), (ptoisa_family)(round % 2));
     for (uint32_t k = 0; k < bench->tile_count; k++) {
         bench->tiles[k].role = TEST_READ;
     }

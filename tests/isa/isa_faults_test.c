@@ -69,7 +69,7 @@ static ptoisa_memory wrong_memory(ptoisa_memory memory, bool is_destination) {
 }
 
 // Spoils an operand. False: there is no such way for it.
-static bool spoil_tile(ptoisa_tile *t, spoil how, call_need need, bool is_destination) {
+static bool spoil_tile(ptoisa_tile *t, spoil how, uint32_t need, bool is_destination) {
     switch (how) {
     case SPOIL_DTYPE: t->dtype = PTOISA_F64; return true;
     case SPOIL_NO_DTYPE: t->dtype = 0; return true;
@@ -102,7 +102,7 @@ static bool spoil_tile(ptoisa_tile *t, spoil how, call_need need, bool is_destin
 // Calls an instruction with one operand spoiled. False: no such way.
 static bool spoiled_call(test_bench *bench, call_id id, ptoisa_family family, uint32_t operand,
                          spoil how) {
-    test_call call = call_make(bench, id, family, 6, 64);
+    test_call call = call_make(bench, id, family);
     for (uint32_t i = 0; i < bench->tile_count; i++) {
         bench->tiles[i].role = TEST_READ;
     }
@@ -136,7 +136,7 @@ BENCH_TEST(operand__spoiled_in_every_way_is_refused) {
 
 // Good calls are no faults on either machine (else the test above tests nothing).
 ROUNDS_TEST(operand__good_ones_are_taken, 2 * CALL_COUNT) {
-    test_call call = call_make(bench, (call_id)(round / 2), (ptoisa_family)(round % 2), 6, 64);
+    test_call call = call_make(bench, (call_id)(round / 2), (ptoisa_family)(round % 2));
     for (uint32_t k = 0; k < bench->tile_count; k++) {
         bench->tiles[k].role = TEST_CHECKED;
     }
@@ -147,7 +147,7 @@ ROUNDS_TEST(operand__good_ones_are_taken, 2 * CALL_COUNT) {
 // Windows: of other sizes than the tile, of another element size, without memory.
 ROUNDS_TEST(window__must_fit_the_tile, 24) {
     static const call_id ids[4] = {CALL_TLOAD, CALL_TSTORE, CALL_TSTORE_ACC, CALL_TSTORE_ADD};
-    test_call call = call_make(bench, ids[round / 6], PTOISA_A2A3, 6, 64);
+    test_call call = call_make(bench, ids[round / 6], PTOISA_A2A3);
     ptoisa_global *g = &call.window.global;
     test_run(bench);
     switch (round % 6) {

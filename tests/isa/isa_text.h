@@ -116,17 +116,6 @@ static inline void text_expect(rule_bench *b, const test_tile *t, const char *te
 
 // -- calls ----------------------------------------------------------------------------------------
 
-static inline test_call text_call_named(const char *name) {
-#define CALL_NAME(name_, prefix, form_, dtype, cycles, call)                                       \
-    if (strcmp(name, #name_) == 0) {                                                               \
-        return (test_call){.id = CALL_##name_, .form = form_};                                     \
-    }
-    CALLS(CALL_NAME)
-#undef CALL_NAME
-    fail_msg("there is no call %s", name);
-    return (test_call){.id = CALL_COUNT};
-}
-
 // Numbers, or words for them.
 static inline void text_numbers(test_call *call, const char *text) {
     static const char *const rounds[] = {"NONE", "RINT",  "ROUND", "FLOOR",
@@ -185,7 +174,7 @@ static inline void text_run(rule_bench *b, const char *text, const char *result)
     uint32_t count = 0;
     unsigned long long cycles;
     assert_int_equal(sscanf(text, "%31s%n", name, &length), 1);
-    test_call call = text_call_named(name);
+    test_call call = {.id = call_named(name)};
     const char *at = text + length, *numbers = strstr(text, " with ");
     memset(rooms, 0, sizeof rooms);
     for (; at < text + strlen(text) && at != numbers; count++) {
@@ -196,9 +185,7 @@ static inline void text_run(rule_bench *b, const char *text, const char *result)
         at += size + (at[size] == ',');
         text_operand(b, &call, operand);
     }
-    const call_operand *operands = call_forms[call.form];
-    assert_true(count > 0 && operands[count - 1].is_there);
-    assert_true(count == CALL_TILES_MAX || !operands[count].is_there);
+    assert_int_equal(count, call_operand_count(call.id));
     if (numbers) {
         text_numbers(&call, numbers + strlen(" with "));
     }
