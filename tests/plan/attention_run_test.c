@@ -360,37 +360,41 @@ static void sample_drawn(sample *s) {
 
 SUITE_SECONDS(300)  // a deadlock ends here
 
+// The order in which a lane runs its units and merges, on paper, and the lanes.
+typedef struct drawn_order {
+    uint32_t unit_lanes[6], unit_orders[6], merge_lanes[2], merge_orders[2];
+} drawn_order;
+
+static void order_is(const sample *s, const drawn_order *wanted) {
+    round_check(s);
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(s->unit_notes[i].lane, wanted->unit_lanes[i]);
+        assert_int_equal(s->unit_notes[i].order, wanted->unit_orders[i]);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(s->merge_notes[i].lane, wanted->merge_lanes[i]);
+        assert_int_equal(s->merge_notes[i].order, wanted->merge_orders[i]);
+    }
+}
+
+// Units 0 1 2, merge 0, units 3 4, merge 1, unit 5.
 DRAWN_TEST(serial__merges_follow_the_last_part_of_their_tile_at_once) {
+    static const drawn_order wanted = {{0}, {0, 1, 2, 4, 5, 7}, {0}, {3, 6}};
     uint64_t index = 77;
     round_start(s, 1);
     assert_ok(ptowsp_attention_run_serial(&s->job, &index));
     assert_true(index == PTOWSP_NO_INDEX);
-    round_check(s);
-    // By hand: units 0 1 2, merge 0, units 3 4, merge 1, unit 5.
-    static const uint32_t unit_order[] = {0, 1, 2, 4, 5, 7}, merge_order[] = {3, 6};
-    for (uint32_t i = 0; i < 6; i++) {
-        assert_int_equal(s->unit_notes[i].order, unit_order[i]);
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(s->merge_notes[i].order, merge_order[i]);
-    }
+    order_is(s, &wanted);
 }
 
+// 4 lanes on 3 workers: 0; 1; 2 and 3. The last part of tile 0 comes first, then the others.
 DRAWN_TEST(worker__runs_its_own_block_of_lanes_in_order) {
-    // 4 lanes on 3 workers: 0; 1; 2 and 3. The last part of tile 0 comes first, then the others.
-    static const uint32_t unit_worker[] = {0, 1, 2, 2, 2, 2};
+    static const drawn_order wanted = {{0, 1, 2, 2, 2, 2}, {0, 0, 0, 1, 2, 4}, {0, 2}, {1, 3}};
     round_start(s, 3);
     for (uint32_t worker = 3; worker > 0; worker--) {
         ptowsp_attention_run_worker(&s->job, worker - 1, 3);
     }
-    round_check(s);
-    for (uint32_t i = 0; i < 6; i++) {
-        assert_int_equal(s->unit_notes[i].lane, unit_worker[i]);
-        assert_true(i == 0 || s->unit_notes[i].lane != s->unit_notes[i - 1].lane ||
-                    s->unit_notes[i].order > s->unit_notes[i - 1].order);
-    }
-    assert_int_equal(s->merge_notes[0].lane, 0);
-    assert_int_equal(s->merge_notes[1].lane, 2);
+    order_is(s, &wanted);
 }
 
 // Without stealing, each has the lane of its number where there are as many.
@@ -481,22 +485,16 @@ MODES_TEST(run__every_kind_of_lanes_runs_all_once) {
     }
 }
 
+// Lane 0 has its own list first, and then all others, backwards; the rest find nothing: units 0, 4, 5, 2, 3,
+// merge 1, unit 1, merge 0.
 DRAWN_TEST(run__threads_begin_with_their_own_lists) {
+    static const drawn_order wanted = {{0}, {0, 6, 3, 4, 1, 2}, {0}, {7, 5}};
     ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 4, run_lanes_forwards);
     for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
         s->job.is_stealing = is_stealing;
         round_start(s, 4);
         assert_ok(ptowsp_attention_run(context, &s->job));
-        round_check(s);
-        // Lane 0 has its own list first, and then all others, backwards; the rest find nothing:
-        // units 0, 4, 5, 2, 3, merge 1, unit 1, merge 0.
-        static const uint32_t unit_order[] = {0, 6, 3, 4, 1, 2};
-        for (uint32_t i = 0; i < 6; i++) {
-            assert_int_equal(s->unit_notes[i].lane, 0);
-            assert_int_equal(s->unit_notes[i].order, unit_order[i]);
-        }
-        assert_int_equal(s->merge_notes[1].order, 5);
-        assert_int_equal(s->merge_notes[0].order, 7);
+        order_is(s, &wanted);
     }
     ptowsp_context_destroy(context);
 }

@@ -258,25 +258,6 @@ COUNTED_FIXTURE_TEST(plan_batch__memory_grows_only_where_a_plan_does_not_fit) {
     assert_int_equal(memory.allocations, before + 2);
 }
 
-// 40 units without merges, then 12 units with 6 merges: there is room for both from then on.
-COUNTED_FIXTURE_TEST(plan_batch__memory_that_grows_holds_what_it_held) {
-    int32_t lengths[2][40] = {{0}, {20, 20, 20, 20, 20, 20}};
-    for (int i = 0; i < 40; i++) {
-        lengths[0][i] = 10;
-    }
-    f->config.mode = PTOWSP_ATTENTION_INVARIANT;
-    f->config.chunk = 10;
-    size_t before = 0;
-    for (int i = 0; i < 4; i++) {
-        lengths_are(f, 40, lengths[i % 2]);
-        bind(f);
-        execute(f);
-        assert_int_equal(f->call_count, i % 2 ? 18 : 40);
-        before = i == 0 ? memory.allocations : before;
-        assert_int_equal(memory.allocations, before + (i > 0));
-    }
-}
-
 // Binds with and without a capacity, each planned. What fails may be tried again.
 static bool all_of_it(test_memory *counted, uint32_t *out_failed) {
     static fixture f;
@@ -349,7 +330,8 @@ static fixture g;
 static struct { bool batch, config, queries, tiers, positions; } with;
 static ptowsp_attention_limits limits;
 static ptowsp_attention_sizes sizes;
-static const int32_t drawn_lengths[3] = {250, 100, 50}, sinks[3] = {4, 0, 0};
+static const int32_t drawn_lengths[3] = {250, 100, 50}, ones[3] = {1, 1, 1};
+static const uint32_t windows[3] = {9, 9, 9};
 static ptowsp_attention_positions positions;
 static bool is_bound;
 static size_t allocations;  // since the last call of `count`
@@ -360,7 +342,7 @@ static void begin(void) {
     }
     fixture_make_counted(&g);
     with = (__typeof__(with)){.batch = true, .config = true};
-    positions = (ptowsp_attention_positions){.sequence_count = 3};
+    positions = (ptowsp_attention_positions){3, ones, ones, ones, ones, windows, windows, ones};
     for (int i = 0; i < LENGTH_MAX; i++) {
         g.queries[i] = 1;
     }
@@ -419,12 +401,6 @@ static ptowsp_status call_count(void) {
     return PTOWSP_OK;
 }
 
-static ptowsp_status call_sinks(void) {
-    with.positions = true;
-    positions.sinks = sinks;
-    return PTOWSP_OK;
-}
-
 static const facts_call calls[] = {{"bind ", call_bind},
                                    {"bind_sized ", call_bind_sized},
                                    {"bind_planned", call_bind_planned},
@@ -432,7 +408,6 @@ static const facts_call calls[] = {{"bind ", call_bind},
                                    {"execute", call_execute},
                                    {"time", call_time},
                                    {"count", call_count},
-                                   {"sinks", call_sinks},
                                    {NULL, NULL}};
 
 static const char *error(uint64_t *out_index) {
@@ -464,7 +439,9 @@ static const facts_field *fields(void) {
         FIELD(with.batch), FIELD(with.config), FIELD(with.queries), FIELD(with.tiers),
         FIELD(with.positions), OF("lengths", g.lengths[0], LENGTH_MAX),
         OF("queries", g.queries[0], LENGTH_MAX), OF("batch.kv_lengths", g.batch.kv_lengths, 1),
-        OF("batch.sequence_count", g.batch.sequence_count, 1),
+        OF("batch.sequence_count", g.batch.sequence_count, 1), FIELD(positions.query_first),
+        FIELD(positions.query_stride), FIELD(positions.kv_first), FIELD(positions.kv_stride),
+        FIELD(positions.before), FIELD(positions.after), FIELD(positions.sinks),
         OF("config.lane_count", g.config.lane_count, 1),
         OF("config.kv_head_count", g.config.kv_head_count, 1),
         OF("config.cost.per_unit", g.config.cost.per_unit, 1),

@@ -1,6 +1,7 @@
 // Plans with positions that are bound to programs: a plan is refused if a unit has KV beside kv_start and
 // kv_len, and is right otherwise. Then the tasks of its units, with what kernels hide, have every pair of
-// a query and a KV token that it sees once, by a list of all pairs.
+// a query and a KV token that it sees once, by a list of all pairs. Batches have none of the arrays: see
+// plan_batch.facts.
 
 #include "positions_sample.h"
 #include "tests/plan/attention_fixture.h"
@@ -123,36 +124,6 @@ TEST(plan_positions__bound_plans_have_every_pair_once_or_are_refused) {
         assert_met(bound[i] > 20);
     }
     assert_met(refused > 20);
-    test_destroy(f.run, f.program, f.m, f.context);
-}
-
-// A batch, which executions plan themselves, has none of the arrays: the first is named.
-TEST(plan_positions__a_batch_with_an_array_is_refused_by_its_name) {
-    static fixture f;
-    uint64_t state = 1;
-    fixture_make(&f);
-    positions_make(&f.s, KV_MAX, 1, &state);
-    f.s.config.is_causal = f.s.config.shares_merges = false;
-    f.s.config.positions = &f.s.positions;
-    for (uint32_t i = 0; i < 7; i++) {
-        static const char *const names[7] = {
-            "query_first", "query_first", "query_first", "query_first", "before", "after", "sinks"};
-        const ptowsp_attention_positions p = {f.s.batch.sequence_count,
-                                              i < 4 ? f.s.query_first : NULL,
-                                              i == 1 ? f.s.query_stride : NULL,
-                                              i == 2 ? f.s.kv_first : NULL,
-                                              i == 3 ? f.s.kv_stride : NULL,
-                                              i == 4 ? f.s.before : NULL,
-                                              i >= 4 && i <= 5 ? f.s.after : NULL,
-                                              i >= 4 ? f.s.sinks : NULL};
-        char text[160];
-        f.s.positions = p;
-        snprintf(text, sizeof text,
-                 "bind: the configuration of plan kv has positions.%s, which programs do not do",
-                 names[i]);
-        test_invalid(f.context, ptowsp_run_bind_batch(f.run, "kv", &f.s.batch, &f.s.config, NULL),
-                     text);
-    }
     test_destroy(f.run, f.program, f.m, f.context);
 }
 
