@@ -9,7 +9,7 @@ static void add(ptowsp_graph *graph, uint32_t count, const char *name) {
 
 // -- bad input ------------------------------------------------------------------------------------
 
-TEST(graph_faults__bad_tasks_are_refused) {
+GRAPH_TEST_ON(0, graph_faults__bad_tasks_are_refused) {
     const struct {
         ptowsp_graph_task_desc desc;
         const char *text;
@@ -22,9 +22,7 @@ TEST(graph_faults__bad_tasks_are_refused) {
         {{.priority = 4}, "graph: task 1 has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3: 4"},
         {{.unit = PTOWSP_UNIT_COUNT}, "graph: task 1 has an unknown unit: 3"},
     };
-    ptowsp_context *context = lanes_context(0);
     test_invalid(context, ptowsp_graph_create(context, NULL, NULL), "graph: out_graph is NULL");
-    ptowsp_graph *graph = graph_of(context);
     uint64_t none = 7;
     assert_invalid(ptowsp_graph_task_make(graph, NULL, &none));
     assert_true(none == PTOWSP_NO_INDEX);
@@ -47,9 +45,7 @@ TEST(graph_faults__bad_tasks_are_refused) {
     ptowsp_graph_clear(graph);
     add(graph, 1, NULL);
     assert_ok(ptowsp_graph_run(graph));
-    ptowsp_graph_destroy(graph);
     ptowsp_graph_destroy(NULL);
-    ptowsp_context_destroy(context);
 }
 
 GRAPH_TEST_ON(0, graph_faults__bad_edges_are_refused) {

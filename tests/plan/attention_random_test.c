@@ -31,13 +31,6 @@ static plan_buffer generate(sample *s, const ptowsp_attention_sizes *sizes) {
 
 // -- bounds, blocks, capacities, exports ----------------------------------------------------------
 
-static void print_sizes(const char *what, const ptowsp_attention_sizes *sizes) {
-    print_message("%s: %llu units, %llu merges, %llu slots of %u rows, %llu bytes\n", what,
-                  (unsigned long long)sizes->unit_count, (unsigned long long)sizes->merge_count,
-                  (unsigned long long)sizes->slot_count, sizes->slot_rows,
-                  (unsigned long long)sizes->block_bytes);
-}
-
 // Limits that the batch reaches, or more; with totals, or without.
 static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
     ptowsp_attention_limits limits = reference_limits(&s->batch);
@@ -59,16 +52,7 @@ static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
         return;
     }
     require(s, status == PTOWSP_OK, "bound fails");
-    const bool is_below = reference_is_within(sizes, &bound);
-    if (!is_below) {
-        print_sizes("needed", sizes);
-        print_sizes("bound", &bound);
-        print_message("limits: %u sequences of at most %d and %d, %llu and %llu in all\n",
-                      limits.sequence_count_max, limits.kv_length_max, limits.query_length_max,
-                      (unsigned long long)limits.kv_token_count_max,
-                      (unsigned long long)limits.query_token_count_max);
-    }
-    require(s, is_below, "more than the bound");
+    require(s, reference_is_within(sizes, &bound), "more than the bound");
     require(s, sizes->lane_count == bound.lane_count, "other lanes than the bound");
     require(s, s->rules.is_invariant || bound.slot_count <= 2 * (s->rules.lane_count - 1),
             "the bound of slots depends on more than lanes");

@@ -428,19 +428,22 @@ TEST(issue__nothing_is_issued_after_a_failure_and_all_before_it_retires) {
     }
 }
 
+// The next task writes a tile, on a stream of its own.
+static pwsp_arrival arrival_of(const pwsp_tile_at *tile, pwsp_entry_kind kind) {
+    const uint32_t number = the->task_count++;
+    pwsp_entry *entry = pwsp_issue_open(&the->issue, kind);
+    assert_non_null(entry);
+    pwsp_entry_words(entry)[0] = number;
+    return (pwsp_arrival){.tiles = tile, .tile_count = 1, .stream_key = number};
+}
+
 // An element that a task in flight writes is there when a load of it has been submitted.
 TEST(issue__a_load_returns_when_its_element_is_written) {
     const pwsp_issue_desc desc = {8, 0, 1, TILES, true, 0, 0};
     scene_make(test_seed(), 0, &desc);
     for (uint32_t i = 0; i < 3; i++) {
-        pwsp_arrival arrival = {0};
-        pwsp_tile_at tile = {1, 1, SIDE, PWSP_TILE_WRITTEN, 0, i, 0};
-        pwsp_entry *entry = pwsp_issue_open(&the->issue, PWSP_ENTRY_TASK);
-        pwsp_entry_words(entry)[0] = i;
-        arrival.tiles = &tile;
-        arrival.tile_count = 1;
-        arrival.stream_key = i;
-        the->task_count++;
+        const pwsp_tile_at tile = {1, 1, SIDE, PWSP_TILE_WRITTEN, 0, i, 0};
+        const pwsp_arrival arrival = arrival_of(&tile, PWSP_ENTRY_TASK);
         assert_true(pwsp_issue_submit(&the->issue, &arrival));
     }
     pwsp_tile_at element = {1, 1, 1, PWSP_TILE_READ, 0, 1, 4};
@@ -472,14 +475,8 @@ TEST(issue__a_process_ends_where_a_task_before_has_failed) {
         bool is_good = true;
         uint32_t count = 0;
         for (; is_good && count < SIDE * SIDE; count++) {
-            pwsp_arrival arrival = {0};
-            pwsp_tile_at tile = {1, 1, 1, PWSP_TILE_WRITTEN, 0, count / SIDE, count % SIDE};
-            pwsp_entry *entry = pwsp_issue_open(&the->issue, PWSP_ENTRY_PROCESS_TASK);
-            assert_non_null(entry);
-            pwsp_entry_words(entry)[0] = count;
-            arrival.tiles = &tile;
-            arrival.tile_count = 1;
-            the->task_count++;
+            const pwsp_tile_at tile = {1, 1, 1, PWSP_TILE_WRITTEN, 0, count / SIDE, count % SIDE};
+            const pwsp_arrival arrival = arrival_of(&tile, PWSP_ENTRY_PROCESS_TASK);
             is_good = pwsp_issue_submit_process(&the->issue, 0, &arrival);
             assert_true(is_good || the->tasks[0].has_run);  // by the thread that issues
         }

@@ -98,6 +98,7 @@ static char path[64];
 static void write_file(ptowsp_context *context) {
     ptowsp_tuning *tuning;
     const ptowsp_tuning_key key = key_of(1);
+    snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
     unlink(path);
     assert_ok(ptowsp_tuning_create(context, path, &tuning));
     for (int i = 0; i < BEFORE; i++) {
@@ -140,7 +141,6 @@ static void check_file(ptowsp_context *context, bool has_added, bool has_compact
 }
 
 CONTEXT_TEST(disk__may_refuse_or_interrupt_any_call) {
-    snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
     static const int hows[3] = {EIO, ENOSPC, EINTR};
     for (int i = 0; i < 3; i++) {
         uint64_t errors = 0;
@@ -177,7 +177,6 @@ CONTEXT_TEST(disk__a_file_that_becomes_empty_while_it_is_read_has_no_records) {
     ptowsp_tuning *tuning;
     ptowsp_tuning_value value;
     const ptowsp_tuning_key key = key_of(1);
-    snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
     write_file(context);
     memset(&disk, 0, sizeof disk);
     disk.emptied = path;
@@ -212,12 +211,11 @@ CONTEXT_TEST(disk__a_lock_that_another_has_is_waited_for_with_a_limit) {
     ptowsp_tuning *tuning, *second = NULL;
     const ptowsp_tuning_key key = key_of(1);
     char text[400];
-    snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
+    write_file(context);
     snprintf(text, sizeof text,
              "tuning: cannot open %s: another process has held its lock for 10 s: end that process "
              "(fuser names it), or use a copy of the file",
              path);
-    write_file(context);
     memset(&disk, 0, sizeof disk);
     assert_ok(ptowsp_tuning_create(context, path, &tuning));
     held = open(path, O_RDWR);
