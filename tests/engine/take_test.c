@@ -6,17 +6,23 @@
 
 enum { RING = 512, TASKS = 2000 };
 
+static pwsp_engine_lane lanes[2];
+
+static pwsp_engine engine_of_two(void) {
+    static pwsp_ready_link links[TASKS];
+    memset(lanes, 0, sizeof lanes);
+    return (pwsp_engine){.job.links = {links, sizeof links[0]},
+                         .lanes = (char *)lanes,
+                         .lane_stride = sizeof lanes[0],
+                         .lane_capacity = 2};
+}
+
 // A lane with a full ring has a task from the queue; it offers all that the ring has, and runs the 512 oldest
 // first. Its last one makes 480 ready, so that of the 99 in the queue, of which a lane takes half, the ring has
 // room for 32 besides the one that the lane runs.
 TEST(take__no_more_than_the_ring_has_room_for) {
-    static pwsp_engine_lane lanes[2];
-    static pwsp_ready_link links[TASKS];
     static uint32_t runs[TASKS];
-    pwsp_engine engine = {.job.links = {links, sizeof links[0]},
-                          .lanes = (char *)lanes,
-                          .lane_stride = sizeof lanes[0],
-                          .lane_capacity = 2};
+    pwsp_engine engine = engine_of_two();
     pwsp_engine_lane *lane = &lanes[0];
     pwsp_engine_begin(&engine, PWSP_READY_BY_WORK_STEALING, 1, 0);
     for (uint32_t i = 0; i < RING + 100; i++) {
@@ -92,12 +98,7 @@ TEST(deque__each_offer_has_a_word_of_its_own) {
 
 // As a run that was cancelled leaves them.
 TEST(take__tasks_of_the_run_before_are_gone) {
-    static pwsp_engine_lane lanes[2];
-    static pwsp_ready_link links[RING + 100];
-    pwsp_engine engine = {.job.links = {links, sizeof links[0]},
-                          .lanes = (char *)lanes,
-                          .lane_stride = sizeof lanes[0],
-                          .lane_capacity = 2};
+    pwsp_engine engine = engine_of_two();
     for (int run = 0; run < 2; run++) {
         pwsp_engine_begin(&engine, PWSP_READY_BY_WORK_STEALING, 2, 0);
         for (uint32_t lane = 0; lane < 2; lane++) {

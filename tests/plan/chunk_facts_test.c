@@ -76,11 +76,10 @@ static ptowsp_status run(int function) {
     return status;
 }
 
+// And what they put out.
 static ptowsp_status call_chunk(void) {
     const ptowsp_status status = run(CHUNK_SIZE);
-    if (status == PTOWSP_OK) {
-        assert_ok(ptowsp_plan_chunk_size(call.batch, call.config, &chunk, NULL));
-    }
+    ptowsp_plan_chunk_size(call.batch, call.config, &chunk, NULL);
     return status;
 }
 
@@ -90,9 +89,7 @@ static ptowsp_status call_total(void) {
 
 static ptowsp_status call_bound(void) {
     const ptowsp_status status = run(WORK_BOUND);
-    if (status == PTOWSP_OK) {
-        assert_ok(ptowsp_plan_work_bound(call.config, call.limits, &bound, NULL));
-    }
+    ptowsp_plan_work_bound(call.config, call.limits, &bound, NULL);
     return status;
 }
 

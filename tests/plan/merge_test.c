@@ -60,32 +60,39 @@ static float random_score(uint64_t *random, scores_kind kind, uint32_t i, uint32
     return 0.0f;
 }
 
-static void sequence_attend(sequence *seq) {
-    float max = -INFINITY;
-    for (uint32_t i = 0; i < seq->token_count; i++) {
-        max = seq->scores[i] > max ? seq->scores[i] : max;
+// Softmax attention over some tokens, from their largest score on: sums of values, of their magnitudes, of weights.
+// That score is -INFINITY if none is seen.
+typedef struct attended {
+    float m;
+    double sums[DIM_MAX], magnitudes[DIM_MAX], l;
+} attended;
+
+static void attend(const sequence *seq, uint32_t begin, uint32_t end, attended *out) {
+    memset(out, 0, sizeof *out);
+    out->m = -INFINITY;
+    for (uint32_t i = begin; i < end; i++) {
+        out->m = seq->scores[i] > out->m ? seq->scores[i] : out->m;
     }
-    memset(seq->expected, 0, sizeof seq->expected);
-    memset(seq->magnitude, 0, sizeof seq->magnitude);
-    seq->lse = -INFINITY;
-    if (max == -INFINITY) {
-        return;
-    }
-    double sum = 0.0;
-    for (uint32_t i = 0; i < seq->token_count; i++) {
-        double weight = exp((double)seq->scores[i] - (double)max);
-        sum += weight;
+    for (uint32_t i = begin; i < end && out->m > -INFINITY; i++) {
+        const double weight = exp((double)seq->scores[i] - (double)out->m);
+        out->l += weight;
         for (uint32_t d = 0; d < seq->dim; d++) {
-            double term = weight * (double)seq->values[(size_t)i * seq->dim + d];
-            seq->expected[d] += term;
-            seq->magnitude[d] += fabs(term);
+            const double term = weight * (double)seq->values[(size_t)i * seq->dim + d];
+            out->sums[d] += term;
+            out->magnitudes[d] += fabs(term);
         }
     }
-    for (uint32_t d = 0; d < seq->dim; d++) {
-        seq->expected[d] /= sum;
-        seq->magnitude[d] /= sum;
+}
+
+static void sequence_attend(sequence *seq) {
+    static attended all;
+    attend(seq, 0, seq->token_count, &all);
+    const bool is_empty = all.m == -INFINITY;
+    for (uint32_t d = 0; d < DIM_MAX; d++) {
+        seq->expected[d] = is_empty ? 0 : all.sums[d] / all.l;
+        seq->magnitude[d] = is_empty ? 0 : all.magnitudes[d] / all.l;
     }
-    seq->lse = (double)max + log(sum);
+    seq->lse = is_empty ? -(double)INFINITY : (double)all.m + log(all.l);
 }
 
 static void sequence_make(sequence *seq, uint64_t *random, scores_kind kind, uint32_t part_count,
@@ -126,29 +133,12 @@ static void sequence_make(sequence *seq, uint64_t *random, scores_kind kind, uin
 
 // The state that a kernel leaves for one part. What an empty state holds besides m is garbage.
 static void part_state(const sequence *seq, uint32_t part, ptowsp_partial *state, float *acc) {
-    uint32_t begin = part ? seq->ends[part - 1] : 0, end = seq->ends[part];
-    double sums[DIM_MAX] = {0}, l = 0.0;
-    state->m = -INFINITY;
-    for (uint32_t i = begin; i < end; i++) {
-        state->m = seq->scores[i] > state->m ? seq->scores[i] : state->m;
-    }
-    if (state->m == -INFINITY) {
-        state->l = part % 2 ? NAN : 1e30f;
-        for (uint32_t d = 0; d < seq->dim; d++) {
-            acc[d] = d % 2 ? INFINITY : NAN;
-        }
-        return;
-    }
-    for (uint32_t i = begin; i < end; i++) {
-        double weight = exp((double)seq->scores[i] - (double)state->m);
-        l += weight;
-        for (uint32_t d = 0; d < seq->dim; d++) {
-            sums[d] += weight * (double)seq->values[(size_t)i * seq->dim + d];
-        }
-    }
-    state->l = (float)l;
+    static attended some;
+    attend(seq, part ? seq->ends[part - 1] : 0, seq->ends[part], &some);
+    const bool is_empty = some.m == -INFINITY;
+    *state = (ptowsp_partial){some.m, !is_empty ? (float)some.l : part % 2 ? NAN : 1e30f};
     for (uint32_t d = 0; d < seq->dim; d++) {
-        acc[d] = (float)sums[d];
+        acc[d] = !is_empty ? (float)some.sums[d] : d % 2 ? INFINITY : NAN;
     }
 }
 
@@ -232,21 +222,21 @@ static void check_rows(uint64_t *random, scores_kind kind, uint32_t part_count, 
             part_state(&rows[row], p, &states[at], &accs[at * dim]);
         }
     }
-    for (uint32_t row = 0; row < stride; row++) {
-        float *out = floats_make(dim), *again = floats_make(dim);
-        float lse = ptowsp_merge_partials(states + row, accs + (size_t)row * dim, part_count,
-                                          stride, dim, out);
-        expect_row(&rows[row], out, lse, 0.0);
-        float lse_again = ptowsp_merge_partials(states + row, accs + (size_t)row * dim, part_count,
-                                                stride, dim, again);
-        assert_memory_equal(out, again, dim * sizeof *out);  // identical bits
-        assert_memory_equal(&lse, &lse_again, sizeof lse);
-
-        merge_chain(&rows[row], states + row, accs + (size_t)row * dim, stride, out, &lse);
-        expect_row(&rows[row], out, lse, 0.0);
-        merge_chain(&rows[row], states + row, accs + (size_t)row * dim, stride, again, &lse_again);
-        assert_memory_equal(out, again, dim * sizeof *out);
-        assert_memory_equal(&lse, &lse_again, sizeof lse);
+    for (uint32_t i = 0; i < 2 * stride; i++) {  // at once, and one by one
+        const uint32_t row = i / 2;
+        const float *row_accs = accs + (size_t)row * dim;
+        float *out[2] = {floats_make(dim), floats_make(dim)}, lse[2];
+        for (int k = 0; k < 2; k++) {
+            if (i % 2) {
+                merge_chain(&rows[row], states + row, row_accs, stride, out[k], &lse[k]);
+            } else {
+                lse[k] =
+                    ptowsp_merge_partials(states + row, row_accs, part_count, stride, dim, out[k]);
+            }
+        }
+        expect_row(&rows[row], out[0], lse[0], 0.0);
+        assert_memory_equal(out[0], out[1], dim * sizeof(float));  // identical bits
+        assert_memory_equal(&lse[0], &lse[1], sizeof(float));
     }
     test_release();
 }

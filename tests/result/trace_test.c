@@ -21,17 +21,14 @@ static ptowsp_schedule schedule_of(int kind) {
     return schedule;
 }
 
-TEST(trace__tasks_are_found_and_printed_by_their_numbers) {
-    see s = {0};
+SEE_TEST(trace__tasks_are_found_and_printed_by_their_numbers, 1, 5) {
     ptowsp_task_trace task;
-    see_make(&s, NULL, 5);
-    see_run_tasks(&s);
-    assert_int_equal(ptowsp_run_trace_count(s.run), 20);
-    label_is(&s, 0, "attend request=0 head=0 scale=1");
-    label_is(&s, 19, "merge axis0=47");
-    assert_false(ptowsp_run_trace_find(s.run, 20, &task));
-    assert_ptr_equal(ptowsp_run_records(s.run), ptowsp_run_trace_at(s.run, 0).record);
-    see_free(&s);
+    see_run_tasks(s);
+    assert_int_equal(ptowsp_run_trace_count(s->run), 20);
+    label_is(s, 0, "attend request=0 head=0 scale=1");
+    label_is(s, 19, "merge axis0=47");
+    assert_false(ptowsp_run_trace_find(s->run, 20, &task));
+    assert_ptr_equal(ptowsp_run_records(s->run), ptowsp_run_trace_at(s->run, 0).record);
 }
 
 // Node and values of the one program's tasks are none of the other's: no kernel of it is named.
@@ -249,22 +246,20 @@ TEST(trace__use_reaches_the_end_of_a_pipeline_that_waits) {
     see_free(&s);
 }
 
-TEST(trace__refuses_what_cannot_be) {
-    see s = {0};
-    see_make(&s, NULL, 1);
+SEE_TEST(trace__refuses_what_cannot_be, 1, 1) {
     ptowsp_task_trace task;
-    assert_int_equal(ptowsp_run_trace_count(s.run), 0);
-    assert_false(ptowsp_run_trace_find(s.run, 0, &task));
-    assert_null(ptowsp_run_kernels(s.run, NULL));
-    assert_null(ptowsp_run_idle(s.run));
-    assert_null(ptowsp_run_usage(s.run).busy);
+    assert_int_equal(ptowsp_run_trace_count(s->run), 0);
+    assert_false(ptowsp_run_trace_find(s->run, 0, &task));
+    assert_null(ptowsp_run_kernels(s->run, NULL));
+    assert_null(ptowsp_run_idle(s->run));
+    assert_null(ptowsp_run_usage(s->run).busy);
     ptowsp_record_options bad = {(ptowsp_record_level)9, 0, 0, 0, false};
-    test_invalid(s.context, ptowsp_run_record(s.run, &bad), "run: there is no level of records 9");
+    test_invalid(s->context, ptowsp_run_record(s->run, &bad),
+                 "run: there is no level of records 9");
     const ptowsp_record_options empty = {PTOWSP_RECORD_TASKS, 7, 7, 0, false};
-    test_invalid(s.context, ptowsp_run_record(s.run, &empty),
+    test_invalid(s->context, ptowsp_run_record(s->run, &empty),
                  "run: records from cycle 7 to cycle 7 would be none");
-    see_run(&s, NULL);
-    assert_int_equal(ptowsp_run_trace_count(s.run), 0);
-    assert_null(ptowsp_run_kernels(s.run, NULL));
-    see_free(&s);
+    see_run(s, NULL);
+    assert_int_equal(ptowsp_run_trace_count(s->run), 0);
+    assert_null(ptowsp_run_kernels(s->run, NULL));
 }
