@@ -21,42 +21,22 @@ static ptowsp_context *counting_context(uint32_t lane_count, uint32_t *run_count
 
 // Plans that are long in different ways; all but the first have more than 50,000 descriptors.
 static uint32_t parallel_batch(int shape, int32_t *lengths, uint32_t *heads, uint64_t *random) {
-    uint32_t count = 0;
-    *heads = 1;
-    switch (shape) {
-    case 0:
-        count = 100;
-        for (uint32_t i = 0; i < count; i++) {
-            lengths[i] = (int32_t)test_random_in(random, 0, 4000);
-        }
-        break;
-    case 1:  // many sequences of all sizes
-        count = 5000;
-        *heads = 3;
-        for (uint32_t i = 0; i < count; i++) {
-            lengths[i] = (int32_t)(random_scaled(random, 12) - 1);
-        }
-        break;
-    case 2:  // one sequence has it all, in the middle of nothing
-        count = 3001;
-        *heads = 7;
-        memset(lengths, 0, count * sizeof *lengths);
-        lengths[1500] = 1310720;
-        break;
-    case 3:  // one head after another of one sequence
-        count = 1;
-        *heads = 40000;
-        lengths[0] = 200;
-        break;
-    default:  // one unit each
-        count = 5000;
-        *heads = 16;
-        for (uint32_t i = 0; i < count; i++) {
-            lengths[i] = (int32_t)test_random_in(random, 0, 3);
-        }
-        break;
+    static const struct {
+        uint32_t count, heads;
+        int32_t least, most;
+    } shapes[] = {{100, 1, 0, 4000},
+                  {5000, 3, -1, 0},      // of all sizes
+                  {3001, 7, 0, 0},       // one sequence has it all, in the middle of nothing
+                  {1, 40000, 200, 200},  // one head after another of one sequence
+                  {5000, 16, 0, 3}};     // one unit each
+    *heads = shapes[shape].heads;
+    for (uint32_t i = 0; i < shapes[shape].count; i++) {
+        const int32_t least = shapes[shape].least;
+        lengths[i] = (int32_t)(least < 0 ? random_scaled(random, 12) - 1
+                                         : test_random_in(random, least, shapes[shape].most));
     }
-    return count;
+    lengths[1500] = shape == 2 ? 1310720 : lengths[1500];
+    return shapes[shape].count;
 }
 
 // Compares with the reference, on this context, over all shapes and ways to cut.

@@ -161,16 +161,22 @@ static void check_lines(tune *t, const volatile uint32_t *done) {
     }
 }
 
-TUNE_TEST(tuning__loses_nothing_of_eight_processes) {
-    volatile uint32_t *done = shared_counts();
-    pid_t children[WRITERS];
+// Processes that write so many lines each, and some of which compact.
+static void writers_start(const tune *t, uint32_t count, uint32_t compacting, pid_t *children,
+                          volatile uint32_t *done) {
     for (uint32_t w = 0; w < WRITERS; w++) {
         children[w] = fork();
         assert_true(children[w] >= 0);
         if (children[w] == 0) {
-            write_lines(t->path, w, LINES, w < 3, &done[w]);
+            write_lines(t->path, w, count, w < compacting, &done[w]);
         }
     }
+}
+
+TUNE_TEST(tuning__loses_nothing_of_eight_processes) {
+    volatile uint32_t *done = shared_counts();
+    pid_t children[WRITERS];
+    writers_start(t, LINES, 3, children, done);
     for (uint32_t w = 0; w < WRITERS; w++) {
         int status = -1;
         assert_int_equal(waitpid(children[w], &status, 0), children[w]);
@@ -191,13 +197,7 @@ TEST(tuning__stays_readable_when_writers_are_killed) {
         tune t = tune_make();
         volatile uint32_t *done = shared_counts();
         pid_t children[WRITERS];
-        for (uint32_t w = 0; w < WRITERS; w++) {
-            children[w] = fork();
-            assert_true(children[w] >= 0);
-            if (children[w] == 0) {
-                write_lines(t.path, w, 1000000, w < 2, &done[w]);
-            }
-        }
+        writers_start(&t, 1000000, 2, children, done);
         for (uint32_t w = 0; w < WRITERS; w++) {
             usleep((useconds_t)test_random_in(&random, 0, 20000));
             kill(children[w], SIGKILL);
@@ -512,23 +512,25 @@ TEST(measure__calls_what_it_is_told_to) {
     assert_int_equal(real.calls, 21);
     assert_int_equal(m.sample_count + m.outlier_count, 21);
     assert_true(0 <= m.least && m.least <= m.median && m.median <= m.most && m.most < 1e9);
-    desc.clock = measured_clock;
     const uint64_t none[] = {0};
     measured back = {none, 9, 0, 0, true};
-    desc.user = &back;
-    test_refused(context, ptowsp_measure(context, &desc, &m), PTOWSP_INVALID_PARAMS, 0,
-                 "measure: the clock went back, from 9 to 8");
-    desc.repeats = 1001;
-    test_refused(context, ptowsp_measure(context, &desc, &m), PTOWSP_INVALID_PARAMS, 1001,
-                 "measure: 1001 repeats; there are at most 1000");
-    desc.fn = NULL;
-    test_refused(context, ptowsp_measure(context, &desc, &m), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "measure: fn is NULL");
-    test_refused(context, ptowsp_measure(context, NULL, &m), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                 "measure: desc is NULL");
-    desc.fn = measured_fn;
-    test_refused(context, ptowsp_measure(context, &desc, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "measure: out_measurement is NULL");
+    const struct {
+        ptowsp_measure_desc desc;
+        uint64_t index;
+        const char *text;
+    } bad[] = {{{.fn = measured_fn, .user = &back, .clock = measured_clock},
+                0,
+                "measure: the clock went back, from 9 to 8"},
+               {{.fn = measured_fn, .repeats = 1001},
+                1001,
+                "measure: 1001 repeats; there are at most 1000"},
+               {{.fn = NULL}, PTOWSP_NO_INDEX, "measure: fn is NULL"}};
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        test_refused(context, ptowsp_measure(context, &bad[i].desc, &m), PTOWSP_INVALID_PARAMS,
+                     bad[i].index, bad[i].text);
+    }
+    test_invalid(context, ptowsp_measure(context, NULL, &m), "measure: desc is NULL");
+    test_invalid(context, ptowsp_measure(context, &desc, NULL), "measure: out_measurement is NULL");
     ptowsp_context_destroy(context);
 }
 
