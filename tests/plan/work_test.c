@@ -2,7 +2,7 @@
 // the bytes; the texts of errors, which the header does not give, are those of the library, read
 // and found right. Memory is refused allocation by allocation, and all of it must come back.
 
-#include "test.h"
+#include "facts.h"
 
 // A test with a context over counted memory, all of which comes back.
 #define MEMORY_TEST(name)                                                                          \
@@ -45,42 +45,6 @@ TEST(work__has_24_bytes_in_the_documented_places) {
     assert_int_equal(work.params[3], 0x88888888);
 }
 
-TEST(work__flags_have_the_documented_values) {
-    assert_int_equal(PTOWSP_WORK_FIRST, 1);
-    assert_int_equal(PTOWSP_WORK_LAST, 2);
-    assert_int_equal(PTOWSP_WORK_INIT, 4);
-    assert_int_equal(PTOWSP_WORK_POSITIONS, 16);
-    for (unsigned flags = 0; flags < 256; flags++) {
-        ptowsp_work work = {.flags = (uint8_t)flags};
-        assert_int_equal(ptowsp_work_is_first(&work), flags % 2 == 1);
-        assert_int_equal(ptowsp_work_is_last(&work), flags / 2 % 2 == 1);
-    }
-}
-
-TEST(work__accessors_read_their_parameter) {
-    const ptowsp_work work = {1, 2, 3, 9, {40, 50, 60, 70}};
-    assert_int_equal(ptowsp_work_request(&work), 40);
-    assert_int_equal(ptowsp_work_head(&work), 50);
-    assert_int_equal(ptowsp_work_kv_start(&work), 60);
-    assert_int_equal(ptowsp_work_kv_len(&work), 70);
-    assert_int_equal(ptowsp_work_kv_end(&work), 130);
-    assert_int_equal(ptowsp_work_batch(&work), 40);
-    assert_int_equal(ptowsp_work_expert(&work), 50);
-    assert_int_equal(ptowsp_work_token_start(&work), 60);
-    assert_int_equal(ptowsp_work_token_count(&work), 70);
-    assert_int_equal(ptowsp_work_tile(&work), 9);
-    assert_int_equal(ptowsp_work_column_part(&work), 9);
-
-    const ptowsp_work big = {0, 0, 0, 0, {UINT32_MAX, UINT32_MAX - 1, INT32_MAX, 0x80000000u}};
-    assert_true(ptowsp_work_request(&big) == UINT32_MAX);
-    assert_true(ptowsp_work_head(&big) == UINT32_MAX - 1);
-    assert_true(ptowsp_work_kv_end(&big) == UINT32_MAX);
-    assert_true(ptowsp_work_batch(&big) == UINT32_MAX);
-    assert_true(ptowsp_work_expert(&big) == UINT32_MAX - 1);
-    assert_true(ptowsp_work_token_start(&big) == INT32_MAX);
-    assert_true(ptowsp_work_token_count(&big) == 0x80000000u);
-}
-
 TEST(work__of_fills_every_byte) {
     const ptowsp_work expected = {UINT32_MAX, 255, 7, 0, {1, 2, UINT32_MAX, 4}};
     ptowsp_work work = ptowsp_work_of(UINT32_MAX, 255, 7, 1, 2, UINT32_MAX, 4);
@@ -90,28 +54,76 @@ TEST(work__of_fills_every_byte) {
     assert_memory_equal(&work, zeros, sizeof work);
 }
 
-// -- print ----------------------------------------------------------------------------------------
+// -- facts ----------------------------------------------------------------------------------------
 
-static void assert_prints(ptowsp_work work, const char *expected) {
-    char text[128];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_work_print(&work, ptowsp_output_to_buffer(&buffer));
-    assert_string_equal(text, expected);
-    assert_int_equal(buffer.length, strlen(expected));
+static ptowsp_work unit;
+static ptowsp_tier tiers[5];
+static uint32_t tier_count;
+static int32_t length;
+static const ptowsp_tier *listed;
+
+static void begin(void) {
+    memset(&unit, 0, sizeof unit);
+    listed = tiers;
 }
 
-TEST(work__prints_as_one_line) {
-    assert_prints(ptowsp_work_of(7, 1, PTOWSP_WORK_FIRST, 3, 0, 0, 1024),
-                  "#7 tier 1 first (3, 0) [0, 1024)");
-    assert_prints(ptowsp_work_of(8, 1, 0, 3, 0, 1024, 512), "#8 tier 1 (3, 0) [1024, 1536)");
-    assert_prints(ptowsp_work_of(9, 0, PTOWSP_WORK_LAST, 3, 0, 1536, 1),
-                  "#9 tier 0 last (3, 0) [1536, 1537)");
-    assert_prints(ptowsp_work_of(0, 0, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0, 0, 0, 1),
-                  "#0 tier 0 first last (0, 0) [0, 1)");
-    assert_prints(
-        ptowsp_work_of(UINT32_MAX, 255, 7, UINT32_MAX, UINT32_MAX - 1, 2147483648u, 4000000000u),
-        "#4294967295 tier 255 first last init (4294967295, 4294967294) "
-        "[2147483648, 6147483648)");
+// ID TIER FLAGS PARAM PARAM PARAM PARAM
+static ptowsp_status call_work(void) {
+    uint64_t v[7];
+    char *at = (char *)(uintptr_t)facts_words;
+    for (int i = 0; i < 7; i++) {
+        v[i] = strtoull(at, &at, 10);
+    }
+    assert_int_equal(*at, '\0');
+    unit = ptowsp_work_of((uint32_t)v[0], (uint8_t)v[1], (uint8_t)v[2], (uint32_t)v[3],
+                          (uint32_t)v[4], (uint32_t)v[5], (uint32_t)v[6]);
+    return PTOWSP_OK;
+}
+
+static ptowsp_status call_prints(void) {
+    char text[128];
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_work_print(&unit, ptowsp_output_to_buffer(&buffer));
+    assert_string_equal(text, facts_words);
+    assert_int_equal(buffer.length, strlen(facts_words));
+    return PTOWSP_OK;
+}
+
+static ptowsp_status call_decode_tiers(void) {
+    listed = ptowsp_decode_tiers();
+    tier_count = PTOWSP_DECODE_TIER_COUNT;
+    return PTOWSP_OK;
+}
+
+// What accessors and the search for a tier say.
+static const facts_field *fields(void) {
+#define LISTED_TIER(id, length_min, length_max) id, length_min, length_max,
+    static int32_t decode_tiers[] = {PTOWSP_DECODE_TIERS(LISTED_TIER)}, found;
+    static uint32_t parts[13];
+    const uint32_t said[13] = {
+        ptowsp_work_request(&unit), ptowsp_work_head(&unit),        ptowsp_work_kv_start(&unit),
+        ptowsp_work_kv_len(&unit),  ptowsp_work_kv_end(&unit),      ptowsp_work_batch(&unit),
+        ptowsp_work_expert(&unit),  ptowsp_work_token_start(&unit), ptowsp_work_token_count(&unit),
+        ptowsp_work_tile(&unit),    ptowsp_work_column_part(&unit), ptowsp_work_is_first(&unit),
+        ptowsp_work_is_last(&unit)};
+    memcpy(parts, said, sizeof parts);
+    found = ptowsp_tier_find(listed, tier_count, length);
+    FACTS_RETURN(FIELD(unit.reserved), FIELD(unit.flags), FIELDS(parts, 13), FIELD(tier_count),
+                 MEMBER(tiers, id, 5), MEMBER(tiers, length_min, 5), MEMBER(tiers, length_max, 5),
+                 FIELD(length), FIELD(found), FIELDS(decode_tiers, 12));
+}
+
+TEST(work__facts_hold) {
+    static const facts_call calls[] = {{"work ", call_work},
+                                       {"prints ", call_prints},
+                                       {"decode", call_decode_tiers},
+                                       {NULL, NULL}};
+    facts all = {"tests/plan/work.facts", begin, fields, calls, NULL, NULL, 0};
+    assert_int_equal(PTOWSP_WORK_FIRST, 1);
+    assert_int_equal(PTOWSP_WORK_LAST, 2);
+    assert_int_equal(PTOWSP_WORK_INIT, 4);
+    assert_int_equal(PTOWSP_WORK_POSITIONS, 16);
+    facts_run(&all);
 }
 
 // -- create and destroy ---------------------------------------------------------------------------
@@ -191,55 +203,4 @@ MEMORY_TEST(work__counts_out_of_range_and_missing_memory_are_reported) {
     assert_ok(ptowsp_work_create(context, 12345, &work));  // the context is none the worse
     test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, text);
     ptowsp_work_destroy(context, work);
-}
-
-// -- tiers ----------------------------------------------------------------------------------------
-
-TEST(tier__first_match_in_order_wins) {
-    // Neither sorted nor disjoint; 31 to 39 is a gap. Tiers behind the count are not seen.
-    static const ptowsp_tier some[] = {
-        {5, 10, 20}, {255, 1, 30}, {5, 40, 40}, {0, 15, 50}, {9, 31, 14}};
-    static const ptowsp_tier edges[] = {{1, INT32_MAX, INT32_MAX}, {2, INT32_MIN, -1}, {3, 0, 0}};
-    static const struct {
-        const ptowsp_tier *tiers;
-        uint32_t count;
-        int32_t length, id;
-    } rows[] = {{some, 3, 10, 5},         {some, 3, 20, 5},
-                {some, 3, 9, 255},        {some, 3, 21, 255},
-                {some, 3, 30, 255},       {some, 3, 1, 255},
-                {some, 3, 31, -1},        {some, 3, 39, -1},
-                {some, 3, 40, 5},         {some, 3, 41, -1},
-                {some, 3, 0, -1},         {some, 4, 31, 0},
-                {some, 4, 40, 5},         {some, 4, 51, -1},
-                {some, 2, 40, -1},        {some, 0, 10, -1},
-                {some + 4, 1, 20, -1},  // reversed: covers nothing
-                {edges, 3, INT32_MAX, 1}, {edges, 3, INT32_MAX - 1, -1},
-                {edges, 3, INT32_MIN, 2}, {edges, 3, -1, 2},
-                {edges, 3, 0, 3},         {edges, 3, 1, -1}};
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        assert_int_equal(ptowsp_tier_find(rows[i].tiers, rows[i].count, rows[i].length),
-                         rows[i].id);
-    }
-}
-
-TEST(tier__standard_decode_tiers_are_the_documented_ones) {
-    const int32_t expected[4][3] = {
-        {0, 1, 1024}, {1, 1025, 4096}, {2, 4097, 16384}, {3, 16385, 131072}};
-    assert_int_equal(PTOWSP_DECODE_TIER_COUNT, 4);
-    const ptowsp_tier *tiers = ptowsp_decode_tiers();
-#define LISTED_TIER(id, length_min, length_max) {id, length_min, length_max},
-    const int32_t listed[][3] = {PTOWSP_DECODE_TIERS(LISTED_TIER)};
-#undef LISTED_TIER
-    assert_int_equal(sizeof listed, sizeof expected);
-    assert_memory_equal(listed, expected, sizeof expected);
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(tiers[i].id, expected[i][0]);
-        assert_int_equal(tiers[i].length_min, expected[i][1]);
-        assert_int_equal(tiers[i].length_max, expected[i][2]);
-    }
-    const int32_t lengths[] = {-1, 0, 1, 1024, 1025, 4096, 4097, 16384, 16385, 131072, 131073};
-    const int32_t ids[] = {-1, -1, 0, 0, 1, 1, 2, 2, 3, 3, -1};
-    for (int i = 0; i < 11; i++) {
-        assert_int_equal(ptowsp_tier_find(tiers, PTOWSP_DECODE_TIER_COUNT, lengths[i]), ids[i]);
-    }
 }
