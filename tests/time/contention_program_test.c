@@ -191,25 +191,6 @@ TEST_F(contention__functions_read_nothing_again) {
     assert_int_equal(timed(f, PTOWSP_MODEL_910B)->hbm_bytes, bytes);
 }
 
-// -- built-in machines ----------------------------------------------------------------------------
-
-TEST(contention__machines_have_rates_that_cores_share) {
-    const ptowsp_shared_memory b = ptowsp_shared_memory_of(PTOWSP_MODEL_910B);
-    const ptowsp_shared_memory pr = ptowsp_shared_memory_of(PTOWSP_MODEL_950PR);
-    assert_int_equal(b.hbm_rate, 24 * 3200);  // public: 32 bytes a cycle and core
-    assert_int_equal(pr.hbm_rate, 28 * 2700);
-    assert_int_equal(b.l2_bytes, 192u << 20);
-    assert_int_equal(pr.l2_bytes, 112u << 20);
-    // A published GEMM of 3072 on 24 cores moves 679 MB in 187.9 us, of which 37.7 MB are read first.
-    const double first = 37748736 / (24 * 32 * 1.8e3);
-    const double rate = (679477248 - 37748736) / (187.9 - first) / 1.8e3;
-    assert_true(fabs(b.l2_rate / 100.0 / rate - 1) < 0.01);
-    for (int model = PTOWSP_MODEL_UNIT; model <= PTOWSP_MODEL_USER; model++) {
-        assert_int_equal(ptowsp_shared_memory_of((ptowsp_model)model).hbm_rate, 0);
-    }
-    assert_int_equal(ptowsp_shared_memory_of((ptowsp_model)99).l2_bytes, 0);
-}
-
 // -- threads --------------------------------------------------------------------------------------
 
 static ptowsp_cycles work(const ptowsp_task *task, void *user) {

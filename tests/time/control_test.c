@@ -1,5 +1,5 @@
-// Control in schedules: against a slow simulator (control_reference.h), by properties, as text, and what
-// is refused. tests/cases/control.case has it on paper.
+// Control in schedules: against a slow simulator (control_reference.h), by properties, and as text. What machines cost is
+// in schedules.facts, and tests/cases/control.case has it on paper.
 
 #include "control_reference.h"
 
@@ -482,29 +482,6 @@ TEST(control__is_text_of_a_schedule_and_back) {
         ptowsp_program_destroy(program);
         world_free(&w);
     }
-}
-
-TEST(control__built_in_costs_print_as_they_are_measured) {
-    ptowsp_schedule s =
-        schedule_of(24, ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B));
-    char text[2000];
-    ptowsp_schedule_print(&s, TEST_TEXT(text));
-    assert_non_null(strstr(text, "\n  control aicpu by 3 threads at 1800 MHz launch 8080 "
-                                 "start_first 300 start_quarter 1035 start_half 1770 "
-                                 "start_most 3390 start_last 5310 submit 874 dispatch 4500 "
-                                 "deliver 140 switch 349 notice 600 poll 100 complete 3000 ns\n"));
-    s.control = ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_950PR);
-    assert_int_equal(s.control.clock_mhz, 1650);
-    assert_int_equal(s.control.threads, 6);
-    s.control = ptowsp_control_make(PTOWSP_CONTROL_KERNELS, PTOWSP_MODEL_910B);
-    assert_int_equal(s.control.cost_ns[PTOWSP_CONTROL_LAUNCH], 8080);
-    assert_int_equal(s.control.cost_ns[PTOWSP_CONTROL_SUBMIT], 0);
-    s.control = ptowsp_control_make(PTOWSP_CONTROL_HOST, PTOWSP_MODEL_UNIT);
-    assert_int_equal(s.control.clock_mhz, 0);
-    // The line through 1 and 256 runs of the host: 51.4 and 2113 us, within 0.1 %.
-    const uint64_t *ns = s.control.cost_ns;
-    assert_int_equal(ns[PTOWSP_CONTROL_LAUNCH] + ns[PTOWSP_CONTROL_SUBMIT], 51380);
-    assert_in_range(ns[PTOWSP_CONTROL_LAUNCH] + 256 * ns[PTOWSP_CONTROL_SUBMIT], 2111000, 2115000);
 }
 
 // Each allocation of making and running is refused once.

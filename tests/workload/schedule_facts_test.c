@@ -18,6 +18,9 @@ static const char *const orders[] = {"fifo", "priority", "work_stealing", NULL};
 static const char *const starts[] = {"at_once", "threshold", "all_issued", NULL};
 static const char *const timings[] = {"immediate", "batched", "rate_limited", "interleaved", NULL};
 
+static const char *const controls[] = {"none", "host", "aicpu", "kernels", NULL};
+static const char *const models[] = {"unit", "a2a3", "a5", "user", "910b", "950pr", NULL};
+
 static const char *module = "module decode\nworkload main\n";
 static ptowsp_context *context;
 static ptowsp_module *m, *other;
@@ -26,6 +29,7 @@ static ptowsp_schedule schedule;
 static ptowsp_pool pools[POOLS + 20];
 static uint32_t dispatch_key, priority_key, stream_key, has_pools;
 static ptowsp_target target;
+static uint32_t model;
 static ptowsp_tensor_desc tensor;
 static ptowsp_kernel_desc kernel;
 static bool has_desc;
@@ -44,6 +48,7 @@ static void begin(void) {
     schedule = (ptowsp_schedule){.lane_count = 2};
     dispatch_key = priority_key = stream_key = has_pools = 0;
     target = PTOWSP_TARGET_CPU_SIM;
+    model = 0;
     tensor = (ptowsp_tensor_desc){.name = "t", .dtype = PTOWSP_F32};
     kernel = (ptowsp_kernel_desc){.name = "k", .cycles = 1};
     has_desc = true;
@@ -117,6 +122,13 @@ static ptowsp_status load(void) {
     return ptowsp_program_load(context, all, strlen(all), NULL, &program, NULL);
 }
 
+// What machines are built in with.
+static ptowsp_status built_in(void) {
+    schedule.control = ptowsp_control_make(schedule.control.by, (ptowsp_model)model);
+    schedule.shared = ptowsp_shared_memory_of((ptowsp_model)model);
+    return PTOWSP_OK;
+}
+
 // What is made has an id, or the module an error.
 static ptowsp_status made(uint32_t id) {
     const ptowsp_status status = ptowsp_module_error(m).status;
@@ -153,6 +165,10 @@ static const char *error(uint64_t *out_index) {
         FACTS_OF("pools[" #i "].kernels", pools[i].kernels[0], sizeof(char *), KERNELS)
 
 static const facts_field *fields(void) {
+    static uint64_t one_run, many_runs;  // of the host: 256
+    one_run = schedule.control.cost_ns[PTOWSP_CONTROL_LAUNCH] +
+              schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT];
+    many_runs = one_run + 255 * schedule.control.cost_ns[PTOWSP_CONTROL_SUBMIT];
     static const char *const dtypes[] = {"none", PTOWSP_DTYPES(DTYPE_OF) NULL};
     FACTS_RETURN(
         POOL(0), POOL(1), POOL(2), FIELD(module), FIELD(lines), FIELD(text), FIELD(has_desc),
@@ -162,7 +178,13 @@ static const facts_field *fields(void) {
         SCHEDULE(vector_lane_count), SCHEDULE(cube_lane_count), SCHEDULE(window),
         SCHEDULE(dependencies), SCHEDULE(hazards), SCHEDULE(start_threshold),
         SCHEDULE(stream_count), SCHEDULE(timing_count), SCHEDULE(timing_cycles), SCHEDULE(release),
-        SCHEDULE(pool_count), FIELD_AS("control", schedule.control.by),
+        SCHEDULE(pool_count),
+        FACTS_AS("control", schedule.control.by, sizeof schedule, 1, controls), FIELD(one_run),
+        FIELD(many_runs), SCHEDULE(control.threads), SCHEDULE(control.clock_mhz),
+        FACTS_OF("cost_ns", schedule.control.cost_ns[0], sizeof(uint64_t),
+                 PTOWSP_CONTROL_COST_COUNT),
+        SCHEDULE(shared.hbm_rate), SCHEDULE(shared.l2_rate), SCHEDULE(shared.l2_bytes),
+        FIELD_NAMED(model, models),
         FACTS_OF("rings", schedule.ring_sizes[0], sizeof(uint64_t), PTOWSP_RING_COUNT),
         FACTS_OF("depths", schedule.depths[0], sizeof(uint32_t), PTOWSP_DEPTH_COUNT),
         FIELD_NAMED(dispatch_key, keys), FIELD_NAMED(priority_key, keys),
@@ -190,6 +212,7 @@ TEST(schedule_facts__hold) {
                                        {"tensor", make_tensor},
                                        {"kernel", make_kernel},
                                        {"choose", choose},
+                                       {"built_in", built_in},
                                        {NULL, NULL}};
     facts all = {.path = "tests/workload/schedules.facts",
                  .begin = begin,
