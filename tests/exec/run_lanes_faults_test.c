@@ -2,6 +2,7 @@
 // and of pipelines behind them. The error is that of the same execution without lanes, to the
 // letter.
 
+#include "facts.h"
 #include "lane_program.h"
 
 // -- failures -------------------------------------------------------------------------------------
@@ -72,50 +73,6 @@ static void skips(lp *p, uint64_t task_count, uint64_t failing, uint64_t skipped
         lp_works(p, task_count);  // and nothing is left of it
     }
     p->is_slow[failing] = false;
-}
-
-// 0 writes, 1 to 4 read, 5 writes what they have read, 6 reads that, 7 has to do with none of it.
-LP_TEST(run_lanes_faults__what_shares_data_with_it_does_not_run, LANE_OWN, 3) {
-    lp_parse(p, "workload main\n  combine\n    task touch(1) tile = x of 4 x 4\n"
-                "    task get(1) tile = x of 4 x 4\n    task get(1) tile = x of 4 x 4\n"
-                "    task get(1) tile = x of 4 x 4\n    task get(1) tile = x of 4 x 4\n"
-                "    task put(1) tile = x of 4 x 4\n    task get(1) tile = x at (3, 3) of 2 x 2\n"
-                "    task touch(1) tile = x at (8, 8) of 2 x 2\n");
-    const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
-    lp_compile(p, &schedule);
-    static const uint64_t skipped[] = {0x7e, 0x60, 0x60, 0x60, 0x60, 0x40, 0};
-    for (uint64_t i = 0; i < 7; i++) {
-        skips(p, 8, i, skipped[i]);
-    }
-}
-
-// 0, then 1, 2 and (3, then 4) side by side, then 5, then 6 and 7 side by side.
-LP_TEST(run_lanes_faults__what_comes_after_it_does_not_run, LANE_OWN, 3) {
-    lp_parse(p, "workload main\n  task step(0)\n  combine\n    task step(1)\n    task step(2)\n"
-                "    sequence\n      task step(3)\n      task step(4)\n  task step(5)\n  combine\n"
-                "    task step(6)\n    task step(7)\n");
-    lp_compile(p, NULL);
-    static const uint64_t skipped[] = {0xfe, 0xe0, 0xe0, 0xf0, 0xe0, 0xc0, 0};
-    for (uint64_t i = 0; i < 7; i++) {
-        skips(p, 8, i, skipped[i]);
-    }
-}
-
-// 2 after 0 and 1, 3 after 2; 4 to 9 in two streams.
-LP_TEST(run_lanes_faults__what_edges_and_streams_lead_to_does_not_run, LANE_OWN, 3) {
-    lp_parse(p, "workload main\n  combine\n    task step(10) as node 1\n"
-                "    task step(11) as node 2\n    task step(12) after node 1, node 2 as node 3\n"
-                "    task step(13) after node 3\n    task step(0)\n    task step(1)\n"
-                "    task step(0)\n    task step(1)\n    task step(0)\n    task step(1)\n");
-    ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
-    schedule.stream_count = 16;
-    schedule.stream_key = ptowsp_task_arg(p->m, 0);
-    lp_compile(p, &schedule);
-    skips(p, 10, 0, 0x0c);
-    skips(p, 10, 1, 0x0c);
-    skips(p, 10, 2, 0x08);
-    skips(p, 10, 4, 0x140);
-    skips(p, 10, 7, 0x200);
 }
 
 // More tasks than the ring has places: what waits for the failure is behind many that are retired.
@@ -432,4 +389,73 @@ TEST(run_lanes_faults__a_tile_kernel_that_cannot_be_counted) {
         }
         lp_end(&p);
     }
+}
+
+// -- facts: who waits for whom, and what does not run after a failure -----------------------------
+
+static lp here;
+static const char *workload = "";
+static uint32_t dependencies, stream_count;
+static uint64_t task_count, pair[2], failing, skipped, slots[2];
+static int64_t batch;
+
+static void begin(void) {
+    dependencies = PTOWSP_DEPENDENCIES_EXPLICIT;
+    stream_count = 0;
+    batch = 0;
+}
+
+static void clear(void) {
+    if (here.context) {
+        lp_end(&here);
+    }
+}
+
+static ptowsp_status make(void) {
+    clear();
+    lp_begin(&here, LANE_OWN, 3);
+    lp_parse(&here, workload);
+    ptowsp_schedule schedule = lp_schedule(dependencies);
+    if (stream_count > 0) {
+        schedule.stream_count = stream_count;
+        schedule.stream_key = ptowsp_task_arg(here.m, 0);
+    }
+    lp_compile(&here, &schedule);
+    return ptowsp_run_bind_size(here.run, "batch", batch);
+}
+
+static ptowsp_status wait(void) {
+    lp_waits(&here, task_count, pair[0], pair[1]);
+    return PTOWSP_OK;
+}
+
+static ptowsp_status skip_them(void) {
+    skips(&here, task_count, failing, skipped);
+    return PTOWSP_OK;
+}
+
+static const char *error(uint64_t *out_index) {
+    *out_index = ptowsp_context_error(here.context).index;
+    return ptowsp_context_error(here.context).text;
+}
+
+static const facts_field *fields(void) {
+    for (uint32_t i = 0; here.run && i < 2; i++) {
+        slots[i] = ptowsp_run_slot(here.run, i);
+    }
+    FACTS_RETURN(FIELD(workload), FIELD(dependencies), FIELD(stream_count), FIELD(task_count),
+                 FIELDS(pair, 2), FIELD(failing), FIELD(skipped), FIELD(batch), FIELDS(slots, 2));
+}
+
+TEST(run_lanes_faults__facts_hold) {
+    static const facts_call calls[] = {
+        {"make", make}, {"waits", wait}, {"skips", skip_them}, {NULL, NULL}};
+    facts all = {.path = "tests/exec/lanes.facts",
+                 .begin = begin,
+                 .fields = fields,
+                 .calls = calls,
+                 .error = error};
+    memset(&here, 0, sizeof here);
+    facts_run(&all);
+    clear();
 }

@@ -1,5 +1,5 @@
-// Programs on lanes: who waits for whom, where tasks run, and what does not depend on lanes. On
-// paper: each case makes the task slow that another one has to wait for.
+// Programs on lanes: who waits for whom in loops and streams, where tasks run, and what does not depend on lanes. Small
+// programs on paper are in lanes.facts.
 
 #include "lane_program.h"
 
@@ -7,71 +7,6 @@
 
 #define LP_TEST(name, kind, lane_count)                                                            \
     TEST_MADE(name, lp, p, lp_begin(p, kind, lane_count), lp_end(p))
-
-// A workload of so many tasks, and pairs of these of which the second waits for the first, when that is slow.
-static void waits(lp *p, const char *workload, uint32_t dependencies, int64_t batch,
-                  uint64_t task_count, const uint8_t (*pairs)[2], size_t count) {
-    const ptowsp_schedule schedule = lp_schedule(dependencies);
-    lp_parse(p, workload);
-    lp_compile(p, &schedule);
-    assert_ok(ptowsp_run_bind_size(p->run, "batch", batch));
-    for (size_t i = 0; i < count; i++) {
-        lp_waits(p, task_count, pairs[i][0], pairs[i][1]);
-    }
-}
-
-LP_TEST(run_lanes__a_write_waits_for_all_readers_of_its_tile, LANE_OWN, 3) {
-    static const uint8_t pairs[][2] = {{0, 1}, {0, 2},  {0, 3},  {0, 4},  {0, 5},  {0, 6}, {0, 7},
-                                       {1, 8}, {2, 8},  {3, 8},  {4, 8},  {5, 8},  {6, 8}, {7, 8},
-                                       {8, 9}, {8, 10}, {9, 10}, {9, 11}, {10, 11}};
-    waits(p,
-          "workload main\n  combine\n"
-          "    task put(1) tile = x at (4, 4) of 4 x 4\n"  // 0
-          "    parallel i in batch\n"                      // 1 to 5
-          "      task get(1) tile = x at (4, 4) of 4 x 4\n"
-          "    task get(1) tile = x at (2, 2) of 3 x 3\n"    // 6: one element of it
-          "    task get(1) tile = x at (7, 0) of 1 x 16\n"   // 7: a row
-          "    task touch(1) tile = x at (4, 4) of 4 x 4\n"  // 8
-          "    task get(1) tile = x\n"                       // 9
-          "    task put(1) tile = x at (5, 5) of 1 x 1\n"    // 10: within what 8 has written
-          "    task put(1) tile = x\n",                      // 11
-          PTOWSP_DEPENDENCIES_EXPLICIT, 5, 12, pairs, COUNT_OF(pairs));
-}
-
-// What is loaded decides how many tasks follow: 1 by then, and 2 when the second load is done.
-LP_TEST(run_lanes__a_slot_load_waits_for_its_writer, LANE_OWN, 2) {
-    static const uint8_t pairs[][2] = {{0, 1}, {0, 2}, {2, 3}};
-    waits(p,
-          "workload main\n  combine\n    task touch(1) tile = x of 3 x 3\n"
-          "    slot_load 0 = x at (2, 2) of 1 x 1 element ((0), (0))\n"
-          "    when slot_i64[0] == 1\n      task step(0)\n"
-          "      task touch(1) tile = x at (2, 2) of 4 x 4\n"  // again, by an overlapping tile
-          "    slot_load 1 = x at (2, 2) of 1 x 1 element ((0), (0))\n"
-          "    when slot_i64[1] == 2\n      task step(0)\n",
-          PTOWSP_DEPENDENCIES_EXPLICIT, 0, 4, pairs, COUNT_OF(pairs));
-    assert_int_equal(ptowsp_run_slot(p->run, 0), 1);
-    assert_int_equal(ptowsp_run_slot(p->run, 1), 2);
-}
-
-// 0, then 1 and 2 and (3, then 4) side by side, then 5; then nothing in scopes, then 6.
-LP_TEST(run_lanes__sequential_scopes_order_tasks_that_share_nothing, LANE_OWN, 3) {
-    static const uint8_t pairs[][2] = {{0, 1}, {0, 2}, {0, 3}, {3, 4}, {1, 5},
-                                       {2, 5}, {3, 5}, {4, 5}, {5, 6}, {0, 6}};
-    waits(p,
-          "workload main\n  task step(0)\n  combine\n    task step(1)\n    task step(2)\n"
-          "    sequence\n      task step(3)\n      task step(4)\n  task step(5)\n  combine\n"
-          "    parallel i in batch\n      task step(7)\n    sequence\n  task step(6)\n",
-          PTOWSP_DEPENDENCIES_STRUCTURE, 0, 7, pairs, COUNT_OF(pairs));
-}
-
-// 2 after 0 and 1, though nothing else orders them, of its own iteration.
-LP_TEST(run_lanes__explicit_edges_order_tasks, LANE_OWN, 3) {
-    static const uint8_t pairs[][2] = {{0, 2}, {1, 2}, {3, 5}, {4, 5}, {6, 8}, {7, 8}};
-    waits(p,
-          "workload main\n  parallel i in batch\n    task step(0) as node 1\n"
-          "    task step(1) as node 2\n    task step(2) after node 1, node 2\n",
-          PTOWSP_DEPENDENCIES_EXPLICIT, 3, 9, pairs, COUNT_OF(pairs));
-}
 
 // Readers of readers: each round many read and one writes, and rounds overlap in flight.
 LP_TEST(run_lanes__many_readers_and_one_writer_take_turns, LANE_OWN, 3) {
