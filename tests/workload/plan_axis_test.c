@@ -103,7 +103,6 @@ static ptowsp_cycles spoil(const ptowsp_task *task, void *user) {
 static void fixture_make(fixture *f, const char *text) {
     const ptowsp_parse_kernel kernels[] = {{.name = "note", .fn = note, .user = f},
                                            {.name = "other", .fn = other, .user = f},
-                                           {.name = "timed", .fn = note, .cost = note, .user = f},
                                            {.name = "attend", .fn = note, .cost = test_first_arg},
                                            {.name = "join", .fn = note, .cost = test_first_arg},
                                            {.name = "spoil", .fn = spoil, .user = f}};
@@ -254,57 +253,6 @@ PLAN_TEST(plan_axis__units_of_a_chunk_plan_are_bound_as_work,
     test_ok(f->context, ptowsp_run_bind_work(f->run, "kv", NULL, 0));
     execute(f, NULL);
     assert_int_equal(f->call_count, 0);
-}
-
-// -- pipelines ------------------------------------------------------------------------------------
-
-#define PIPE(kernel, process, axis)                                                                \
-    HEAD "kernel " kernel "\nworkload main\n  pipeline pipe\n"                                     \
-         "    channel parts depth 2 latency 1\n"                                                   \
-         "    process attend" process " produces parts\n"                                          \
-         "      for_each u in " axis "\n        send parts(u)\n"                                   \
-         "    process merge consumes parts\n      consume token from parts\n        task "
-
-// A process for each lane of the plan, which loops over the units of its lane.
-PLAN_TEST(plan_axis__a_process_for_each_lane_gets_its_units,
-          PIPE("note(axes 1) vector", " replicas lane in lanes of kv",
-               "kv[lane]") "note(token)\n") {
-    for (uint32_t skipped = 0; skipped <= UNITS; skipped++) {
-        plan_draw(f);
-        if (skipped < UNITS) {
-            f->unit_items[skipped].flags |= PTOWSP_WORK_INVALID;
-        }
-        execute_drawn(f);
-        uint32_t seen = 0;
-        for (uint32_t i = 0; i < f->call_count; i++) {
-            seen |= 1u << f->calls[i].args[0];
-        }
-        assert_int_equal(seen, ((1u << UNITS) - 1) & ~(1u << skipped));
-        assert_int_equal(f->call_count, skipped < UNITS ? UNITS - 1 : UNITS);
-    }
-}
-
-// One producer and one consumer, and no kernel that runs: that is walked in another way, without
-// turns. The cost function of the consumer's tasks notes the units that it gets.
-TEST(plan_axis__a_process_can_only_send_units) {
-    static const char *const texts[2] = {
-        PIPE("timed(axes 1) vector, cycles by a cost function", "", "kv") "timed(token)\n",
-        PIPE("timed(axes 1) vector, cycles by a cost function", "", "kv[2]") "timed(token)\n"};
-    static const int64_t units[2][4] = {{0, 2, 3, 5}, {2, 3}};
-    for (int is_lane = 0; is_lane < 2; is_lane++) {
-        static fixture f;
-        compiled(&f, texts[is_lane]);
-        f.unit_items[1].flags |= PTOWSP_WORK_INVALID;
-        f.unit_items[4].flags |= PTOWSP_WORK_INVALID;
-        test_ok(f.context, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
-        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-        execute(&f, &options);
-        assert_int_equal(f.call_count, is_lane ? 2 : 4);
-        for (uint32_t i = 0; i < f.call_count; i++) {
-            assert_true(f.calls[i].args[0] == units[is_lane][i]);
-        }
-        fixture_free(&f);
-    }
 }
 
 // -- random plans ---------------------------------------------------------------------------------
