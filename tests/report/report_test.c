@@ -1,5 +1,5 @@
-// Why a run takes what it takes: bounds of pipelines on paper, what-ifs beside runs with other costs, and reports read
-// back. Bounds of tasks and reports as text are in export.facts.
+// Why a run takes what it takes: what-ifs beside runs with other costs, and reports read back. Bounds are in export.facts
+// and pipelines.case, and reports as text in the first.
 
 #include "see_fixture.h"
 #include "support/files.h"
@@ -16,50 +16,6 @@ static ptowsp_status report_of(const see *s, ptowsp_report_format format,
 static ptowsp_schedule lanes(uint32_t count) {
     ptowsp_schedule schedule = {.lane_count = count};
     return schedule;
-}
-
-// A channel of latency 100 from one process to three: 12 tokens, whose tasks take 30 and 90 cycles.
-// Depth d passes d tokens in each latency; all replicas share the channel.
-TEST(report__bounds_by_processes_and_channels_are_those_on_paper) {
-    const uint64_t depths[] = {0, 1, 2, 5, 12, 40}, least[] = {1200, 1200, 600, 300, 100, 100};
-    for (int i = 0; i < 6; i++) {
-        see s = {0};
-        ptowsp_run_bounds bounds;
-        see_make_workers(&s);
-        assert_ok(ptowsp_run_bind_symbol(s.run, "depth", depths[i]));
-        see_run(&s, &edges_level);
-        assert_ok(ptowsp_run_find_bounds(s.run, &bounds));
-        assert_int_equal(bounds.channel_cycles, least[i]);
-        assert_string_equal(ptowsp_run_channels(s.run, NULL)[bounds.channel].name, "loaded");
-        // the first of three workers that got as many tokens as any, or the process that sends all
-        const ptowsp_process_stats *processes = ptowsp_run_processes(s.run, NULL);
-        assert_int_equal(bounds.process_cycles, processes[bounds.process].busy_cycles);
-        for (uint32_t p = 0; p < 4; p++) {
-            assert_true(processes[p].busy_cycles <= bounds.process_cycles);
-        }
-        assert_true(bounds.process_cycles >= 360 && bounds.process_cycles % 90 == 0);
-        assert_int_equal(bounds.path_cycles, 90);
-        assert_int_equal(bounds.largest_cycles, i < 3 ? least[i] : bounds.process_cycles);
-        assert_true(bounds.largest_cycles <= bounds.makespan_cycles);
-        assert_ok(report_of(&s, PTOWSP_REPORT_TEXT, NULL, NULL, 0));
-        has("  work of a process  ");
-        has("  latencies of a channel  ");
-        assert_ok(report_of(&s, PTOWSP_REPORT_JSON, NULL, NULL, 0));
-        char wanted[64];
-        snprintf(wanted, sizeof wanted, "\"channel\":%d}", (int)least[i]);
-        has(wanted);
-        see_free(&s);
-    }
-    see s = {0};  // no latency, so no bound; load takes 7 + 8 + 9 + 10, compute 40
-    ptowsp_run_bounds bounds;
-    see_make_pipeline(&s);
-    see_run_tasks(&s);
-    assert_ok(ptowsp_run_find_bounds(s.run, &bounds));
-    assert_int_equal(bounds.channel_cycles, 0);
-    assert_int_equal(bounds.channel, UINT32_MAX);
-    assert_int_equal(bounds.process_cycles, 40);
-    assert_int_equal(bounds.process, 1);
-    see_free(&s);
 }
 
 // What if merge took a part of its cycles? The same as a run whose merge takes so many.

@@ -189,16 +189,17 @@ static inline void case_expect_control(case_subject *s, const char *at) {
     case_check_fields(s, 0, at, CASE_FIELDS(fields));
 }
 
-// bounds path N, largest N, pools N, pool_0 N, pool_1 N, pool_2 N, link N, control N, submit N, hbm N, l2 N
+// bounds path N, largest N, pools N, pool_0 N, pool_1 N, pool_2 N, process N, of_process I, channel N, of_channel I,
+// link N, control N, submit N, hbm N, l2 N
 static inline void case_expect_bounds(case_subject *s, const char *at) {
     ptowsp_run_bounds b;
     case_ok(s, "bounds", ptowsp_run_find_bounds(s->run, &b));
-    const case_field fields[] = {{"path", b.path_cycles},      {"largest", b.largest_cycles},
-                                 {"pools", b.pool_count},      {"pool_0", b.work_cycles[0]},
-                                 {"pool_1", b.work_cycles[1]}, {"pool_2", b.work_cycles[2]},
-                                 {"link", b.link_cycles},      {"control", b.control_cycles},
-                                 {"submit", b.submit_cycles},  {"hbm", b.hbm_cycles},
-                                 {"l2", b.l2_cycles}};
+    const case_field fields[] = {
+        {"path", b.path_cycles},       {"largest", b.largest_cycles}, {"pools", b.pool_count},
+        {"pool_0", b.work_cycles[0]},  {"pool_1", b.work_cycles[1]},  {"pool_2", b.work_cycles[2]},
+        {"process", b.process_cycles}, {"of_process", b.process},     {"channel", b.channel_cycles},
+        {"of_channel", b.channel},     {"link", b.link_cycles},       {"control", b.control_cycles},
+        {"submit", b.submit_cycles},   {"hbm", b.hbm_cycles},         {"l2", b.l2_cycles}};
     case_check_fields(s, 0, at, CASE_FIELDS(fields));
 }
 

@@ -100,21 +100,6 @@ static inline void see_make_pipeline(see *s) {
               kernels, 2, NULL);
 }
 
-// A process that loads 12 tiles, 30 cycles each, and 3 that compute them, 90 each; the channel has
-// latency 100 and the depth of the symbol "depth".
-static inline void see_make_workers(see *s) {
-    see_parse(s,
-              "module workers slots 8\naxis tiles 12\naxis workers 3\nsymbol depth\n"
-              "kernel load(axes 1) vector, 30 cycles, time only\n"
-              "kernel compute(axes 1) vector, 90 cycles, time only\n"
-              "workload step\n  pipeline overlap\n    channel loaded depth depth latency 100\n"
-              "    process load produces loaded\n      for_each tile in tiles\n"
-              "        task load(tile)\n        send loaded(tile)\n"
-              "    process compute replicas worker in workers consumes loaded\n"
-              "      consume tile from loaded\n        task compute(tile)\n",
-              NULL, 0, NULL);
-}
-
 static inline void see_free(see *s) {
     test_destroy(s->run, s->program, s->m, s->context);
 }
