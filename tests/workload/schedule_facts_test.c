@@ -105,6 +105,15 @@ static ptowsp_status reload(void) {
     assert_memory_equal(read->ring_sizes, schedule.ring_sizes, sizeof schedule.ring_sizes);
     assert_memory_equal(read->depths, schedule.depths, sizeof schedule.depths);
     assert_int_equal(read->release, schedule.release);
+    const ptowsp_control *control = &read->control;
+    assert_int_equal(control->by, schedule.control.by);
+    assert_int_equal(control->threads, schedule.control.threads);
+    assert_int_equal(control->clock_mhz, schedule.control.clock_mhz);
+    assert_memory_equal(control->cost_ns, schedule.control.cost_ns, sizeof control->cost_ns);
+    assert_int_equal(read->shared.hbm_rate, schedule.shared.hbm_rate);
+    assert_int_equal(read->shared.l2_rate, schedule.shared.l2_rate);
+    assert_int_equal(read->shared.lane_rate, schedule.shared.lane_rate);
+    assert_int_equal(read->shared.l2_bytes, schedule.shared.l2_bytes);
     ptowsp_program_print_schedule(program, TEST_TEXT(written));
     return PTOWSP_OK;
 }
@@ -183,8 +192,8 @@ static const facts_field *fields(void) {
         FIELD(many_runs), SCHEDULE(control.threads), SCHEDULE(control.clock_mhz),
         FACTS_OF("cost_ns", schedule.control.cost_ns[0], sizeof(uint64_t),
                  PTOWSP_CONTROL_COST_COUNT),
-        SCHEDULE(shared.hbm_rate), SCHEDULE(shared.l2_rate), SCHEDULE(shared.l2_bytes),
-        FIELD_NAMED(model, models),
+        SCHEDULE(shared.hbm_rate), SCHEDULE(shared.l2_rate), SCHEDULE(shared.lane_rate),
+        SCHEDULE(shared.l2_bytes), FIELD_NAMED(model, models),
         FACTS_OF("rings", schedule.ring_sizes[0], sizeof(uint64_t), PTOWSP_RING_COUNT),
         FACTS_OF("depths", schedule.depths[0], sizeof(uint32_t), PTOWSP_DEPTH_COUNT),
         FIELD_NAMED(dispatch_key, keys), FIELD_NAMED(priority_key, keys),
