@@ -1,6 +1,6 @@
-// Bindings and executions as facts (support/facts.h): what can be bound, what is refused, of plans and transient tensors
-// too, and what comes of it. A kernel writes 100 and its first argument to the first element of its first tile, and takes
-// a cycle; its calls are counted.
+// Bindings and executions as facts (support/facts.h): what can be bound, what is refused, of plans and transient
+// tensors too, and what comes of it. A kernel writes 100 and its first argument to the first element of its first
+// tile, and takes a cycle; its calls are counted.
 
 #include "facts.h"
 

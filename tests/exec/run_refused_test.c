@@ -1,6 +1,6 @@
-// What a run refuses that has been asked at the wrong time, or for what is not there: calls while it runs,
-// ranks that are not bound any more, transient tensors on devices, NULL; a step of bindings, and two threads. Others are
-// in runs.facts.
+// What a run refuses that has been asked at the wrong time, or for what is not there: calls while it runs, ranks that
+// are not bound any more, transient tensors on devices, NULL; a step of bindings, and two threads. Others are in
+// runs.facts.
 
 #include "support/fixture.h"
 

@@ -1,5 +1,5 @@
-// Why a run takes what it takes: what-ifs beside runs with other costs, and reports read back. Bounds are in export.facts
-// and pipelines.case, and reports as text in the first.
+// Why a run takes what it takes: what-ifs beside runs with other costs, and reports read back. Bounds are in
+// export.facts and pipelines.case, and reports as text in the first.
 
 #include "see_fixture.h"
 #include "support/files.h"

@@ -1,5 +1,5 @@
-// Schedules with named pools: searches, and memory that is refused. tests/cases/pools.case has lanes, depths, stealing and
-// bounds, and schedules.facts texts and refusals. A task of each kernel takes as many cycles as its argument says.
+// Schedules with named pools: searches, and memory that is refused. tests/cases/pools.case has lanes, depths, stealing
+// and bounds, and schedules.facts texts and refusals. A task of each kernel takes as many cycles as its argument says.
 
 #include "schedule_fixture.h"
 

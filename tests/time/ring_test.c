@@ -1,6 +1,6 @@
-// Rings of bytes in random programs, against the rule; names, and memory that is refused. tests/cases/rings.case has rings
-// on paper. A task of kernel `work` takes as many cycles as its argument says; `make` writes a tile, `use` reads one,
-// `pass` reads one and writes another.
+// Rings of bytes in random programs, against the rule; names, and memory that is refused. tests/cases/rings.case has
+// rings on paper. A task of kernel `work` takes as many cycles as its argument says; `make` writes a tile, `use` reads
+// one, `pass` reads one and writes another.
 
 #include "schedule_fixture.h"
 

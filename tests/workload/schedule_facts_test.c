@@ -1,5 +1,5 @@
-// Descriptions of tensors, kernels and schedules as facts (support/facts.h): what is refused, in its words, and schedules as
-// text, saved and loaded.
+// Descriptions of tensors, kernels and schedules as facts (support/facts.h): what is refused, in its words, and
+// schedules as text, saved and loaded.
 
 #include "facts.h"
 

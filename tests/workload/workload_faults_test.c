@@ -1,6 +1,6 @@
 // What building and compiling a workload refuses that no script can say (tests/cases/builder.case has the others, and
-// schedules.facts wrong descriptions): NULL, limits, scopes that macros leave; status, index, and the exact text, as the
-// user reads it.
+// schedules.facts wrong descriptions): NULL, limits, scopes that macros leave; status, index, and the exact text, as
+// the user reads it.
 
 #include "build_script.h"
 
