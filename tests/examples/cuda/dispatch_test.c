@@ -44,17 +44,20 @@ static int setup(void **state) {
     return 0;
 }
 
+// An element of a product of left and right, beside what is added.
+static double product_at(size_t r, size_t c, double sum, bool has_relu) {
+    for (size_t i = 0; i < DEPTH; i++) {
+        sum += (double)left[r * DEPTH + i] * (double)right[i * COLS + c];
+    }
+    return has_relu && sum < 0.0 ? 0.0 : sum;
+}
+
 // What a chain of one product has to give.
 static void expect_product(const float *added, size_t added_row, size_t added_col, bool has_relu) {
-    for (size_t r = 0; r < ROWS; r++) {
-        for (size_t c = 0; c < COLS; c++) {
-            double sum = added ? (double)added[r * added_row + c * added_col] : 0.0;
-            for (size_t i = 0; i < DEPTH; i++) {
-                sum += (double)left[r * DEPTH + i] * (double)right[i * COLS + c];
-            }
-            sum = has_relu && sum < 0.0 ? 0.0 : sum;
-            assert_true((double)out[r * COLS + c] == sum);
-        }
+    for (size_t i = 0; i < ROWS * COLS; i++) {
+        const size_t r = i / COLS, c = i % COLS;
+        const double sum = added ? (double)added[r * added_row + c * added_col] : 0.0;
+        assert_true((double)out[i] == product_at(r, c, sum, has_relu));
     }
 }
 
@@ -65,6 +68,18 @@ static void run(chain_dispatcher *d, const chain_op *ops, uint32_t op_count, cha
     assert_null(error);
     assert_string_equal(chain_reason_texts[reason], chain_reason_texts[wanted]);
 }
+
+// A test with a dispatcher of these settings.
+#define DISPATCHER_TEST(name, ...)                                                                 \
+    static void name##_of(chain_dispatcher *d);                                                    \
+    static void name(void **state) {                                                               \
+        const chain_settings settings = __VA_ARGS__;                                               \
+        chain_dispatcher *d = chain_create(&settings);                                             \
+        (void)state;                                                                               \
+        name##_of(d);                                                                              \
+        chain_destroy(d);                                                                          \
+    }                                                                                              \
+    static void name##_of(chain_dispatcher *d)
 
 static void all_forms_have_the_values_of_double_precision_on_both_sides(void **state) {
     (void)state;
@@ -91,10 +106,7 @@ static void all_forms_have_the_values_of_double_precision_on_both_sides(void **s
     }
 }
 
-static void a_signature_is_captured_once_and_replayed_with_new_data(void **state) {
-    (void)state;
-    const chain_settings settings = {.is_simulated = true};
-    chain_dispatcher *d = chain_create(&settings);
+DISPATCHER_TEST(a_signature_is_captured_once_and_replayed_with_new_data, {.is_simulated = true}) {
     const chain_op ops[] = {input, product, output};
     for (int turn = 0; turn < 4; turn++) {
         right[turn] += 1.0f;
@@ -112,26 +124,19 @@ static void a_signature_is_captured_once_and_replayed_with_new_data(void **state
     assert_int_equal(count->replays, 3);
     assert_int_equal(count->uploads, 5);
     assert_int_equal(count->reasons[CHAIN_NONE], 5);
-    chain_destroy(d);
 }
 
-static void without_replay_nothing_is_captured(void **state) {
-    (void)state;
-    const chain_settings settings = {.is_simulated = true, .has_no_replay = true};
-    chain_dispatcher *d = chain_create(&settings);
+DISPATCHER_TEST(without_replay_nothing_is_captured, {.is_simulated = true, .has_no_replay = true}) {
     for (int turn = 0; turn < 3; turn++) {
         run(d, (const chain_op[]){input, product, output}, 3, CHAIN_NONE);
         expect_product(NULL, 0, 0, false);
     }
     assert_int_equal(chain_count(d)->captures, 0);
     assert_int_equal(chain_count(d)->replays, 0);
-    chain_destroy(d);
 }
 
-static void a_static_right_operand_is_uploaded_once_for_all_chains(void **state) {
-    (void)state;
-    const chain_settings settings = {.is_simulated = true, .has_static_right = true};
-    chain_dispatcher *d = chain_create(&settings);
+DISPATCHER_TEST(a_static_right_operand_is_uploaded_once_for_all_chains,
+                {.is_simulated = true, .has_static_right = true}) {
     for (int turn = 0; turn < 3; turn++) {
         run(d, (const chain_op[]){input, product, output}, 3, CHAIN_NONE);
         run(d, (const chain_op[]){input, product, relu, output}, 4, CHAIN_NONE);
@@ -144,7 +149,6 @@ static void a_static_right_operand_is_uploaded_once_for_all_chains(void **state)
     run(d, (const chain_op[]){input, product, relu, output}, 4, CHAIN_NONE);
     right[0] = before;
     expect_product(NULL, 0, 0, true);
-    chain_destroy(d);
 }
 
 static void every_reason_is_given_and_the_cpu_computes(void **state) {
@@ -173,29 +177,16 @@ static void every_reason_is_given_and_the_cpu_computes(void **state) {
     }
 }
 
-static void chains_that_no_device_takes_run_on_the_cpu(void **state) {
-    (void)state;
-    const chain_settings settings = {.is_simulated = true};
-    chain_dispatcher *d = chain_create(&settings);
+DISPATCHER_TEST(chains_that_no_device_takes_run_on_the_cpu, {.is_simulated = true}) {
     const chain_op second = {CHAIN_MATMUL, square, COLS, COLS};
     run(d, (const chain_op[]){input, product, relu, add_row, output}, 5, CHAIN_UNSUPPORTED_CHAIN);
     run(d, (const chain_op[]){input, product, relu, second, output}, 5, CHAIN_UNSUPPORTED_CHAIN);
-    for (size_t r = 0; r < ROWS; r++) {
-        double first[COLS];
-        for (size_t c = 0; c < COLS; c++) {
-            first[c] = 0.0;
-            for (size_t i = 0; i < DEPTH; i++) {
-                first[c] += (double)left[r * DEPTH + i] * (double)right[i * COLS + c];
-            }
-            first[c] = first[c] < 0.0 ? 0.0 : first[c];
+    for (size_t k = 0; k < ROWS * COLS; k++) {
+        double sum = 0.0;
+        for (size_t i = 0; i < COLS; i++) {
+            sum += product_at(k / COLS, i, 0.0, true) * (double)square[i * COLS + k % COLS];
         }
-        for (size_t c = 0; c < COLS; c++) {
-            double sum = 0.0;
-            for (size_t i = 0; i < COLS; i++) {
-                sum += first[i] * (double)square[i * COLS + c];
-            }
-            assert_true(fabs((double)out[r * COLS + c] - sum) <= 1e-4);
-        }
+        assert_true(fabs((double)out[k] - sum) <= 1e-4);
     }
     float same[ROWS * DEPTH];
     run(d, (const chain_op[]){input, {CHAIN_OUTPUT, same, ROWS, DEPTH}}, 2,
@@ -211,14 +202,11 @@ static void chains_that_no_device_takes_run_on_the_cpu(void **state) {
     run(d, many, 15, CHAIN_UNSUPPORTED_CHAIN);
     number[0] = 3.0f;
     expect_product(number, 0, 0, false);
-    chain_destroy(d);
 }
 
-static void memory_of_old_signatures_is_used_again(void **state) {
-    (void)state;
-    // One signature needs 21,760 bytes.
-    const chain_settings settings = {.is_simulated = true, .memory_bytes = 30000};
-    chain_dispatcher *d = chain_create(&settings);
+// One signature needs 21,760 bytes.
+DISPATCHER_TEST(memory_of_old_signatures_is_used_again,
+                {.is_simulated = true, .memory_bytes = 30000}) {
     for (int turn = 0; turn < 3; turn++) {
         run(d, (const chain_op[]){input, product, output}, 3, CHAIN_NONE);
         expect_product(NULL, 0, 0, false);
@@ -226,13 +214,9 @@ static void memory_of_old_signatures_is_used_again(void **state) {
         expect_product(NULL, 0, 0, true);
     }
     assert_int_equal(chain_count(d)->captures, 6);
-    chain_destroy(d);
 }
 
-static void wrong_chains_are_refused_with_a_text(void **state) {
-    (void)state;
-    const chain_settings settings = {.is_simulated = true};
-    chain_dispatcher *d = chain_create(&settings);
+DISPATCHER_TEST(wrong_chains_are_refused_with_a_text, {.is_simulated = true}) {
     const chain_op narrow = {CHAIN_OUTPUT, out, ROWS, COLS - 1},
                    no_data = {CHAIN_MATMUL, NULL, DEPTH, COLS};
     const chain_op tall = {CHAIN_MATMUL, right, DEPTH - 1, COLS},
@@ -261,44 +245,37 @@ static void wrong_chains_are_refused_with_a_text(void **state) {
         assert_non_null(strstr(error, rows[i].text));
     }
     assert_int_equal(chain_count(d)->runs, 0);
-    chain_destroy(d);
 }
 
-static void the_environment_is_read(void **state) {
-    (void)state;
+// What is read where all variables have this value, or none.
+static chain_settings settings_of(const char *value) {
     static const char *const names[] = {"PTOWSP_CUDA_DISABLE",     "PTOWSP_CUDA_FORCE_FALLBACK",
                                         "PTOWSP_CUDA_FORCE_ERROR", "PTOWSP_CUDA_SIMULATE",
                                         "PTOWSP_CUDA_REPLAY",      "PTOWSP_CUDA_STATIC_RIGHT"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        unsetenv(names[i]);
+        assert_int_equal(value ? setenv(names[i], value, 1) : unsetenv(names[i]), 0);
     }
-    chain_settings s = chain_settings_read();
+    return chain_settings_read();
+}
+
+static void the_environment_is_read(void **state) {
+    (void)state;
+    chain_settings s = settings_of(NULL);
     assert_false(s.is_disabled || s.forces_fallback || s.error_at || s.is_simulated ||
                  s.has_no_replay || s.has_static_right);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        setenv(names[i], "0", 1);
-    }
-    s = chain_settings_read();
+    s = settings_of("0");
     assert_false(s.is_disabled || s.forces_fallback || s.error_at || s.is_simulated ||
                  s.has_static_right);
     assert_true(s.has_no_replay);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        setenv(names[i], "launch", 1);
-    }
-    s = chain_settings_read();
+    s = settings_of("launch");
     assert_true(s.is_disabled && s.forces_fallback && s.is_simulated && !s.has_no_replay &&
                 s.has_static_right);
     assert_string_equal(s.error_at, "launch");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        unsetenv(names[i]);
-    }
+    settings_of(NULL);
 }
 
 // Where there is no driver this is the reason; with a device all runs there, close to the values.
-static void a_real_device_is_used_or_named_as_missing(void **state) {
-    (void)state;
-    const chain_settings settings = {0};
-    chain_dispatcher *d = chain_create(&settings);
+DISPATCHER_TEST(a_real_device_is_used_or_named_as_missing, {0}) {
     const chain_op ops[] = {input, product, add_row, relu, output};
     chain_reason reason;
     const char *error;
@@ -308,7 +285,6 @@ static void a_real_device_is_used_or_named_as_missing(void **state) {
                     reason == CHAIN_NO_DEVICE || reason == CHAIN_NO_LIBRARY);
         expect_product(row, 0, 1, true);
     }
-    chain_destroy(d);
 }
 
 int main(void) {

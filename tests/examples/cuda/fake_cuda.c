@@ -72,6 +72,19 @@ static int destroy(void *made) {
     return 0;
 }
 
+#define DESTROYS(name)                                                                             \
+    int name(handle made) {                                                                        \
+        return destroy(made);                                                                      \
+    }
+DESTROYS(cuMemFreeHost)
+DESTROYS(cuStreamDestroy_v2)
+DESTROYS(cuGraphDestroy)
+DESTROYS(cuGraphExecDestroy)
+DESTROYS(cublasLtDestroy)
+DESTROYS(cublasLtMatmulDescDestroy)
+DESTROYS(cublasLtMatrixLayoutDestroy)
+DESTROYS(cublasLtMatmulPreferenceDestroy)
+
 static void call_run(const call *c) {
     if (c->size) {
         memcpy(c->to, c->from, c->size);
@@ -145,9 +158,6 @@ int cuMemHostAlloc(void **at, size_t size, unsigned flags) {
     FAIL_IF_ASKED *at = object(NULL, size);
     return flags != 0;
 }
-int cuMemFreeHost(void *at) {
-    return destroy(at);
-}
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, handle stream) {
     FAIL_IF_ASKED
     const call c = {.to = (void *)(uintptr_t)to, .from = from, .size = size};
@@ -161,9 +171,6 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, handle stream) {
 int cuStreamCreate(handle *stream, unsigned flags) {
     FAIL_IF_ASKED *stream = object(&flags, sizeof flags);
     return flags != 1;
-}
-int cuStreamDestroy_v2(handle stream) {
-    return destroy(stream);
 }
 int cuStreamSynchronize(handle stream) {
     FAIL_IF_ASKED return stream == NULL || is_recording;
@@ -185,12 +192,6 @@ int cuGraphInstantiateWithFlags(handle *out, handle from, unsigned long long fla
     *out = object(from, sizeof(graph));
     return flags != 0;
 }
-int cuGraphDestroy(handle made) {
-    return destroy(made);
-}
-int cuGraphExecDestroy(handle made) {
-    return destroy(made);
-}
 int cuGraphLaunch(handle made, handle stream) {
     FAIL_IF_ASKED
     const graph *g = (const graph *)made;
@@ -204,17 +205,11 @@ int cublasLtCreate(handle *out) {
     FAIL_IF_ASKED *out = object(NULL, 8);
     return 0;
 }
-int cublasLtDestroy(handle made) {
-    return destroy(made);
-}
 int cublasLtMatmulDescCreate(handle *out, int compute, int type) {
     FAIL_IF_ASKED
     const operation op = {.epilogue = 1};
     *out = object(&op, sizeof op);
     return compute != 68 || type != 0;
-}
-int cublasLtMatmulDescDestroy(handle made) {
-    return destroy(made);
 }
 int cublasLtMatmulDescSetAttribute(handle made, int which, const void *value, size_t size) {
     FAIL_IF_ASKED
@@ -229,15 +224,9 @@ int cublasLtMatrixLayoutCreate(handle *out, int type, uint64_t rows, uint64_t co
     *out = object(&made, sizeof made);
     return type != 0;
 }
-int cublasLtMatrixLayoutDestroy(handle made) {
-    return destroy(made);
-}
 int cublasLtMatmulPreferenceCreate(handle *out) {
     FAIL_IF_ASKED *out = object(NULL, 8);
     return 0;
-}
-int cublasLtMatmulPreferenceDestroy(handle made) {
-    return destroy(made);
 }
 int cublasLtMatmulPreferenceSetAttribute(handle made, int which, const void *value, size_t size) {
     FAIL_IF_ASKED
