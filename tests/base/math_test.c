@@ -2,15 +2,10 @@
 
 #include "src/base/math.h"
 
+#include "number_bits.h"
 #include "test.h"
 
 #include <math.h>
-
-static float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 // Whether got is within one unit in the last place (of float, at exact) of exact.
 static bool within_one_ulp(float got, double exact) {
@@ -31,7 +26,7 @@ static bool within_one_ulp(float got, double exact) {
 
 TEST(math__exp_is_within_one_ulp_over_all_floats) {
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 2003) {  // denormals and NaN included
-        float x = float_of((uint32_t)bits);
+        float x = f32_of((uint32_t)bits);
         if (!within_one_ulp(pwsp_exp(x), exp((double)x))) {
             fail_msg("exp(%a) = %a, not %a", (double)x, (double)pwsp_exp(x), exp((double)x));
         }
@@ -64,7 +59,7 @@ TEST(math__exp_of_several_is_that_of_each) {
     for (uint64_t bits = 0; bits <= UINT32_MAX - 20 * 977; bits += 2003) {
         const uint32_t count = (uint32_t)(bits % 21);
         for (uint32_t i = 0; i < count; i++) {  // where there are some in range, mostly all are
-            x[i] = bits % 2 ? float_of((uint32_t)bits + i * 977) : -(float)(bits % 7919 * i) / 1500;
+            x[i] = bits % 2 ? f32_of((uint32_t)bits + i * 977) : -(float)(bits % 7919 * i) / 1500;
             each[i] = x[i];
         }
         pwsp_exp_each(each, count);
@@ -87,20 +82,20 @@ TEST(math__exp_of_special_values_is_that_of_c) {
     assert_true(pwsp_exp(-3.4028235e38f) == 0.0f);
     assert_true(isnan(pwsp_exp(NAN)));
     assert_true(isnan(pwsp_exp(-NAN)));
-    assert_true(pwsp_exp(float_of(1)) == 1.0f);           // smallest denormal
-    assert_true(pwsp_exp(float_of(0x80000001)) == 1.0f);  // its negative
+    assert_true(pwsp_exp(f32_of(1)) == 1.0f);           // smallest denormal
+    assert_true(pwsp_exp(f32_of(0x80000001)) == 1.0f);  // its negative
     assert_true(pwsp_exp(1.0f) == (float)2.71828182845904523536);
 }
 
 TEST(math__log_is_within_one_ulp_over_all_floats) {
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 2003) {
-        float x = float_of((uint32_t)bits);
+        float x = f32_of((uint32_t)bits);
         if (!within_one_ulp(pwsp_log(x), log((double)x))) {
             fail_msg("log(%a) = %a, not %a", (double)x, (double)pwsp_log(x), log((double)x));
         }
     }
     for (uint32_t bits = 0; bits < 20000; bits++) {  // the denormals next to zero
-        float x = float_of(bits);
+        float x = f32_of(bits);
         assert_true(within_one_ulp(pwsp_log(x), log((double)x)));
     }
 }
@@ -132,7 +127,7 @@ TEST(math__log_of_special_values_is_that_of_c) {
     assert_true(pwsp_log(INFINITY) == INFINITY);
     assert_true(isnan(pwsp_log(-INFINITY)));
     assert_true(isnan(pwsp_log(-1.0f)));
-    assert_true(isnan(pwsp_log(float_of(0x80000001))));  // the negative closest to zero
+    assert_true(isnan(pwsp_log(f32_of(0x80000001))));  // the negative closest to zero
     assert_true(isnan(pwsp_log(-3.4028235e38f)));
     assert_true(isnan(pwsp_log(NAN)));
     assert_true(isnan(pwsp_log(-NAN)));

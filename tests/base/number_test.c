@@ -3,6 +3,7 @@
 
 #include "src/base/number.h"
 
+#include "number_bits.h"
 #include "test.h"
 
 #include <float.h>
@@ -10,29 +11,17 @@
 
 // -- random numbers -------------------------------------------------------------------------------
 
-static double double_of(uint64_t bits) {
-    double number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-static float float_of(uint32_t bits) {
-    float number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
 // Of all bits, near 1, subnormal, short decimals, and short binary fractions, which have ties.
 static double draw(uint64_t *state) {
     const uint64_t bits = test_random(state), sign = bits & UINT64_C(1) << 63;
     const uint64_t fraction = bits >> 12;
     switch (test_random(state) % 6) {
-    case 0: return double_of(sign | (1000 + test_random(state) % 80) << 52 | fraction);
-    case 1: return double_of(sign | fraction >> test_random(state) % 52);
+    case 0: return f64_of(sign | (1000 + test_random(state) % 80) << 52 | fraction);
+    case 1: return f64_of(sign | fraction >> test_random(state) % 52);
     case 2: return (double)(int64_t)(bits % 2000001) / 1000.0 - 1000.0;
     case 3: return (double)(int64_t)(bits % 65536) / 256.0;
-    case 4: return (double)float_of((uint32_t)bits);
-    default: return double_of(bits);
+    case 4: return (double)f32_of((uint32_t)bits);
+    default: return f64_of(bits);
     }
 }
 
@@ -138,8 +127,8 @@ static void middle_of(double low, double high, char *out) {
 // digit after it as the larger one, and without its last digit as the smaller one.
 static void check_tie(uint64_t bits, bool is_f32) {
     static char text[1700];
-    const double low = is_f32 ? (double)float_of((uint32_t)bits) : double_of(bits);
-    const double high = is_f32 ? (double)float_of((uint32_t)bits + 1) : double_of(bits + 1);
+    const double low = is_f32 ? (double)f32_of((uint32_t)bits) : f64_of(bits);
+    const double high = is_f32 ? (double)f32_of((uint32_t)bits + 1) : f64_of(bits + 1);
     double number = 0;
     middle_of(low, high, text);
     const size_t length = strlen(text);
@@ -187,7 +176,7 @@ TEST(number__of_known_values_has_the_shortest_text) {
     assert_string_equal(pwsp_shortest(1e23, false).text, "1e+23");
     assert_string_equal(pwsp_shortest(0.1 + 0.2, false).text, "0.30000000000000004");
     assert_string_equal(pwsp_shortest(5e-324, false).text, "4.94065645841247e-324");
-    assert_string_equal(pwsp_shortest((double)float_of(1), true).text, "1e-45");
+    assert_string_equal(pwsp_shortest((double)f32_of(1), true).text, "1e-45");
     assert_string_equal(pwsp_shortest(DBL_MAX, false).text, "1.7976931348623157e+308");
     assert_string_equal(pwsp_fixed(0.125, 2).text, "0.12");  // a tie
     assert_string_equal(pwsp_fixed(0.375, 2).text, "0.38");
@@ -198,7 +187,7 @@ TEST(number__of_known_values_has_the_shortest_text) {
     assert_string_equal(pwsp_general(0.00001, 6).text, "1e-05");
     assert_string_equal(pwsp_general((double)INFINITY, 6).text, "inf");
     assert_string_equal(pwsp_general((double)-INFINITY, 6).text, "-inf");
-    assert_string_equal(pwsp_general(double_of(UINT64_C(0x7ff8000000000000)), 6).text, "nan");
+    assert_string_equal(pwsp_general(f64_of(UINT64_C(0x7ff8000000000000)), 6).text, "nan");
     reads("9007199254740993", false, 9007199254740992.0);  // 2^53 + 1
     reads("2.4703282292062327e-324", false, 0.0);          // below 2^-1075
     reads("2.4703282292062328e-324", false, 5e-324);
