@@ -82,52 +82,19 @@ TEST_F(print__capabilities_are_a_table) {
 
 // -- runs -----------------------------------------------------------------------------------------
 
-// Tasks of 10, 20, 30 cycles in parallel on two lanes, a window of two, and one of 20 after them:
-//
-//      lane 0   0 to 10 task 0, 10 to 40 task 2      (issued when task 0 has left the window)
-//      lane 1   0 to 20 task 1, 40 to 60 task 3      (waits for tasks 0, 1 and 2)
-//
-// Task 3 is issued at 20, when task 1 has left the window.
-static ptowsp_cycles ten_times_axis(const ptowsp_task *task, void *user) {
-    (void)user;
-    return (ptowsp_cycles)(10 * ptowsp_task_axis(task, 0));
-}
-
+// With records it also has a path (tests/cases/written.case).
 TEST_F(print__a_run_says_where_time_went) {
-    static const char four[] = "module four\n"
-                               "axis three 3\n"
-                               "kernel work(axes 1) vector, cycles by a cost function, time only\n"
-                               "workload main\n"
-                               "  parallel i in three\n"
-                               "    task work(i + 1)\n"
-                               "  task work(2)\n";
-    const ptowsp_parse_kernel work = {.name = "work", .cost = ten_times_axis};
-    const ptowsp_parse_desc attached = {&work, 1, 0};
-    const ptowsp_schedule schedule = {.lane_count = 2, .window = 2};
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    program_make(f, four, &attached, &desc);
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    program_make(f,
+                 "module one\nkernel work(axes 0) vector, 10 cycles, time only\n"
+                 "workload main\n  task work()\n",
+                 NULL, NULL);
     ptowsp_run_print(f->run, sink());
-    assert_string_equal(text, "run of module four: not executed\n");
-    for (int has_records = 0; has_records < 2; has_records++) {
-        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
-                                            .record_tasks = has_records};
-        assert_ok(ptowsp_run_execute(f->run, &options));
-        ptowsp_run_print(f->run, sink());
-        char expected[1000];
-        snprintf(expected, sizeof expected, "%s%s",
-                 "run of module four: 60 cycles, 4 tasks, 2 lanes, 66.7 % busy\n"
-                 "  stalls  dependency 20, window 20 cycles\n"
-                 "  window  2 tasks in flight at most\n"
-                 "  lane 0  2 tasks, busy 40, idle 20, ends at 40\n"
-                 "  lane 1  2 tasks, busy 40, idle 20, ends at 60\n",
-                 has_records ? "  critical path of 3 tasks\n"
-                               "    0 to 10  task 0 on lane 0, main/parallel i/task work\n"
-                               "    10 to 40  task 2 on lane 0, main/parallel i/task work, after "
-                               "lane\n"
-                               "    40 to 60  task 3 on lane 1, main/task work, after dependency\n"
-                             : "");
-        assert_string_equal(text, expected);
-    }
+    assert_string_equal(text, "run of module one: not executed\n");
+    assert_ok(ptowsp_run_execute(f->run, &options));
+    ptowsp_run_print(f->run, sink());
+    assert_string_equal(text, "run of module one: 10 cycles, 1 tasks, 1 lanes, 100.0 % busy\n"
+                              "  lane 0  1 tasks, busy 10, idle 0, ends at 10\n");
 }
 
 // -- sinks ----------------------------------------------------------------------------------------
