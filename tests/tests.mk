@@ -198,6 +198,10 @@ $(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard
 $(filter %_facts_test.passed %/attend_job_test.passed %/npu_measure_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
 $(filter %_facts_test.passed %/attend_job_test.passed %/rails_test.passed %/search_test.passed %/plan_batch_test.passed %/walk_check_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
 $(filter %_facts_test.passed %/attend_job_test.passed %/rails_test.passed %/search_test.passed %/plan_batch_test.passed %/walk_check_test.passed %/work_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
+$(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job context layout lengths processors serve),$(PASSED)): \
+    $(wildcard tests/*/*.facts)
+$(BUILD)/dump_read_test.passed: $(wildcard tests/dump/whole/*)
+$(BUILD)/growth_test.passed: tests/base/growth.txt tests/base/growing.txt
 $(BUILD)/case_form_test.passed: tests/cases/form.txt
 $(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps faults edges timed): $(wildcard tests/isa/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,kernel_text kernel_growth kernel_measure kernel_memory kernel_preload legal list_text): $(wildcard tests/kernel/*.txt)
