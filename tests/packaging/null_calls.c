@@ -62,10 +62,10 @@ static void *copy_of(const void *data, size_t size) {
 #define COPY(type, ...)   ((type *)copy_of(&(type)__VA_ARGS__, sizeof(type)))
 #define KEEP(type, value) ((type *)copy_of((const type[1]){value}, sizeof(type)))
 
-// A function that makes an object with a call, and one that fills a structure that stays.
-#define MAKES(type, name, call)                                                                    \
+// A function that makes an object, or goes on with one, by a call; and one that fills a structure that stays.
+#define MAKES(type, name, first, call)                                                             \
     static type *name(void) {                                                                      \
-        type *made = NULL;                                                                         \
+        type *made = first;                                                                        \
         MUST(call == PTOWSP_OK);                                                                   \
         return made;                                                                               \
     }
@@ -129,7 +129,7 @@ static const ptowsp_kernel_fn kernels[3] = {no_kernel, no_kernel, no_kernel};
 static const ptowsp_work_fn table[3] = {nothing, nothing, nothing};
 static const ptowsp_output output = {no_output, NULL};
 
-MAKES(ptowsp_module, module_empty, ptowsp_module_create(context(), NULL, &made))
+MAKES(ptowsp_module, module_empty, NULL, ptowsp_module_create(context(), NULL, &made))
 
 static ptowsp_module *the_module;
 static ptowsp_kernel kernel, tile_kernel;
@@ -260,7 +260,7 @@ static ptowsp_body *body(void) {
     return b;
 }
 
-MAKES(ptowsp_program, program, ptowsp_program_create(context(), module_done(), NULL, &made))
+MAKES(ptowsp_program, program, NULL, ptowsp_program_create(context(), module_done(), NULL, &made))
 
 // Its tensor is bound to memory.
 static ptowsp_run *run_of(const ptowsp_program *of, void *memory) {
@@ -271,19 +271,11 @@ static ptowsp_run *run_of(const ptowsp_program *of, void *memory) {
     return made;
 }
 
-static ptowsp_run *run(void) {
-    ptowsp_run *made = run_of(program(), room);
-    ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
-    MUST(ptowsp_run_record(made, &record) == PTOWSP_OK);
-    return made;
-}
+MAKES(ptowsp_run, run, run_of(program(), room),
+      ptowsp_run_record(made, COPY(ptowsp_record_options, {.level = PTOWSP_RECORD_EDGES})))
 
-static ptowsp_run *run_done(void) {
-    ptowsp_run *made = run();
-    const ptowsp_run_options options = {.record_tasks = true};
-    MUST(ptowsp_run_execute(made, &options) == PTOWSP_OK);
-    return made;
-}
+MAKES(ptowsp_run, run_done, run(),
+      ptowsp_run_execute(made, COPY(ptowsp_run_options, {.record_tasks = true})))
 
 static ptowsp_run_group *group(void) {
     static ptowsp_run *runs[3];
@@ -296,11 +288,7 @@ static ptowsp_run_group *group(void) {
     return &made;
 }
 
-static ptowsp_run_group *group_done(void) {
-    ptowsp_run_group *made = group();
-    MUST(ptowsp_run_group_simulate(context(), made, NULL, NULL) == PTOWSP_OK);
-    return made;
-}
+MAKES(ptowsp_run_group, group_done, group(), ptowsp_run_group_simulate(context(), made, NULL, NULL))
 
 static ptowsp_graph_task_desc graph_task = {.fn = no_task, .name = "task"};
 
@@ -313,13 +301,9 @@ static ptowsp_graph *graph(void) {
     return made;
 }
 
-static ptowsp_graph *graph_done(void) {
-    ptowsp_graph *made = graph();
-    MUST(ptowsp_graph_run(made) == PTOWSP_OK);
-    return made;
-}
+MAKES(ptowsp_graph, graph_done, graph(), ptowsp_graph_run(made))
 
-MAKES(ptowsp_device, device, ptowsp_device_open(context(), NULL, &made))
+MAKES(ptowsp_device, device, NULL, ptowsp_device_open(context(), NULL, &made))
 
 static void *device_memory(ptowsp_device *of) {
     void *made = NULL;
@@ -337,13 +321,13 @@ static ptowsp_run *run_on(ptowsp_device *of) {
 }
 
 static const ptowsp_hub_desc hub_desc = {.rank_count = 1};
-MAKES(ptowsp_hub, hub, ptowsp_hub_create(context(), &hub_desc, &made))
+MAKES(ptowsp_hub, hub, NULL, ptowsp_hub_create(context(), &hub_desc, &made))
 
 static const ptowsp_ranks_desc *ranks_desc(void) {
     return COPY(ptowsp_ranks_desc, {.rank_count = 1, .transport = ptowsp_hub_transport(hub(), 0)});
 }
 
-MAKES(ptowsp_ranks, ranks, ptowsp_ranks_create(context(), ranks_desc(), &made))
+MAKES(ptowsp_ranks, ranks, NULL, ptowsp_ranks_create(context(), ranks_desc(), &made))
 
 static ptowsp_tuning_key tuning_key = {1, "cpu", {1}, PTOWSP_TUNING_NS};
 
@@ -591,20 +575,20 @@ static const char *fresh_directory(void) {
     snprintf(name, sizeof name, "tree%ld", (long)getpid());
     return name;
 }
-MAKES(ptowsp_context, fresh_context, ptowsp_context_create(NULL, &made))
+MAKES(ptowsp_context, fresh_context, NULL, ptowsp_context_create(NULL, &made))
 #define DUMP_TEXT "{\"tasks\":[{\"task_id\":\"0\"}]}"
 #define DUMP_LANES                                                                                 \
     "{\"metadata\":{\"clock_freq_hz\":1000000,\"num_cores\":1,\"core_types\":[\"aiv\"]},"          \
     "\"aicore_tasks\":[[0,0,1,10,20,0]]}"
 static const ptowsp_dump_desc dump_desc = {.deps = {DUMP_TEXT, sizeof DUMP_TEXT - 1},
                                            .swimlane = {DUMP_LANES, sizeof DUMP_LANES - 1}};
-MAKES(ptowsp_dump, dump, ptowsp_dump_open(context(), &dump_desc, &made))
+MAKES(ptowsp_dump, dump, NULL, ptowsp_dump_open(context(), &dump_desc, &made))
 
 static const int64_t wide[8] = {1, 1, 1, 1, 1, 1, 1, 1};
 static const uint64_t samples[3] = {1, 2, 3};
 static uint32_t next_replicas[8];
 static int32_t o_indptr[64], merge_indptr[64], request_indices[64], kv_tile_indices[64];
-MAKES(ptowsp_work, made_work, ptowsp_work_create(context(), 3, &made))
+MAKES(ptowsp_work, made_work, NULL, ptowsp_work_create(context(), 3, &made))
 static const ptowsp_instruction_desc *instruction(ptowsp_body *of) {
     static ptowsp_instruction_desc made_desc = {.name = "TADD"};
     ptowsp_alloc_desc like = {.dtype = PTOWSP_F32, .rows = 1, .cols = 64};
@@ -625,16 +609,8 @@ static const char *module_text(size_t *length) {
     *length = buffer.length;
     return data;
 }
-static ptowsp_run *run_started(void) {
-    ptowsp_run *started = run();
-    MUST(ptowsp_run_start(started, NULL) == PTOWSP_OK);
-    return started;
-}
-static ptowsp_graph *graph_started(void) {
-    ptowsp_graph *started = graph();
-    MUST(ptowsp_graph_start(started) == PTOWSP_OK);
-    return started;
-}
+MAKES(ptowsp_run, run_started, run(), ptowsp_run_start(made, NULL))
+MAKES(ptowsp_graph, graph_started, graph(), ptowsp_graph_start(made))
 static const uint32_t edges[3][2] = {{0, 1}, {0, 2}, {1, 2}};
 static ptowsp_graph_task_desc parts[3] = {{.fn = no_task}, {.fn = no_task}, {.fn = no_task}};
 static ptowsp_cycles cycles[3];
