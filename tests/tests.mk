@@ -199,6 +199,7 @@ $(filter %_facts_test.passed %/attend_job_test.passed %/npu_measure_test.passed,
 $(filter %_facts_test.passed %/attend_job_test.passed %/rails_test.passed %/search_test.passed %/plan_batch_test.passed %/walk_check_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
 $(filter %_facts_test.passed %/attend_job_test.passed %/rails_test.passed %/search_test.passed %/plan_batch_test.passed %/walk_check_test.passed %/work_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
 $(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job context layout lengths processors serve),$(PASSED)): \
+$(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job context layout lengths processors serve soak_watch),$(PASSED)): \
     $(wildcard tests/*/*.facts)
 $(BUILD)/dump_read_test.passed: $(wildcard tests/dump/whole/*)
 $(BUILD)/growth_test.passed: tests/base/growth.txt tests/base/growing.txt

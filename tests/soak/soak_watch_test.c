@@ -5,7 +5,7 @@
 #define _GNU_SOURCE  // MAP_ANONYMOUS
 #endif
 
-#include "test.h"
+#include "facts.h"
 
 #include "watch.h"
 
@@ -13,58 +13,33 @@
 
 // -- looks with given numbers -----------------------------------------------------------------------
 
-typedef struct look {
+static struct {
+    soak_watch watch;
     uint64_t clock, ticks, cases;
     bool is_stuck;
-} look;
+} seen;
 
-static void check(const look *looks, size_t count, uint64_t patience) {
-    soak_watch watch = {.patience = patience};
-    for (size_t i = 0; i < count; i++) {
-        if (soak_watch_look(&watch, looks[i].clock, looks[i].ticks, looks[i].cases) !=
-            looks[i].is_stuck) {
-            fail_msg("look %u", (unsigned)i);
-        }
-    }
+static ptowsp_status look(void) {
+    seen.is_stuck = soak_watch_look(&seen.watch, seen.clock, seen.ticks, seen.cases);
+    return PTOWSP_OK;
 }
 
-TEST(watch__is_patient_with_sleepers_for_so_long_and_no_longer) {
-    static const look looks[] = {{1000, 5, 8, false}, {1001, 7, 8, false},  // computes
-                                 {1002, 7, 9, false},                       // the next case
-                                 {1003, 7, 9, false}, {1005, 7, 9, false},  // 3 after 1002
-                                 {1006, 7, 9, true}};
-    check(looks, COUNT_OF(looks), 3);
+static void begin_watch(void) {
+    memset(&seen, 0, sizeof seen);
 }
 
-TEST(watch__a_tick_of_work_or_a_case_begins_the_patience_anew) {
-    static const look looks[] = {{50, 0, 1, false}, {53, 1, 1, false}, {56, 2, 1, false},
-                                 {59, 2, 2, false}, {62, 2, 2, false}, {63, 2, 2, true}};
-    check(looks, COUNT_OF(looks), 3);
+#define NAMED(name, x) FACTS_OF(name, x, sizeof(x), 1)
+
+static const facts_field *fields(void) {
+    FACTS_RETURN(NAMED("patience", seen.watch.patience), NAMED("clock", seen.clock),
+                 NAMED("ticks", seen.ticks), NAMED("cases", seen.cases),
+                 NAMED("is_stuck", seen.is_stuck));
 }
 
-TEST(watch__a_case_that_computes_has_so_much_processor_time) {
-    // The clock hardly moves: four threads compute.
-    static const look looks[] = {{10, 100, 1, false},
-                                 {11, 103, 1, false},
-                                 {12, 105, 2, false},
-                                 {13, 108, 2, false},
-                                 {14, 109, 2, true}};
-    check(looks, COUNT_OF(looks), 3);
-}
-
-TEST(watch__a_rank_that_ended_during_a_look_takes_nothing_away) {
-    // Its 40 are missing once, and are its parent's then: no more is spent than 100 + 40 + 3.
-    static const look looks[] = {
-        {10, 140, 1, false}, {11, 100, 1, false}, {12, 143, 1, false}, {13, 144, 1, true}};
-    check(looks, COUNT_OF(looks), 3);
-}
-
-TEST(watch__a_busy_machine_makes_nothing_stuck) {
-    // A tick in a long time: 0.1 s of the case's own took 100 times as long.
-    soak_watch watch = {.patience = 100};
-    for (uint64_t i = 0; i < 10; i++) {
-        assert_false(soak_watch_look(&watch, 100 * i, 50 + i, 1));
-    }
+TEST(watch__facts_hold) {
+    static const facts_call calls[] = {{"look", look}, {NULL, NULL}};
+    facts all = {"tests/soak/looks.facts", begin_watch, fields, calls, NULL, NULL, 0};
+    facts_run(&all);
 }
 
 // -- processes --------------------------------------------------------------------------------------
