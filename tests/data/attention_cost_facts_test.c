@@ -44,8 +44,6 @@ static void refused(void) {
     assert_memory_equal(&cost, &zero, sizeof cost);
 }
 
-#define NAMED(name, x) FACTS_OF(name, x, sizeof(x), 1)
-
 static const facts_field *fields(void) {
     FACTS_RETURN(FIELD(machine.clock_mhz), NAMED("gm_to_l1", machine.rates[PTOWSP_PATH_GM_TO_L1]),
                  NAMED("gm_to_ub", machine.rates[PTOWSP_PATH_GM_TO_UB]),

@@ -414,8 +414,6 @@ static const char *error(uint64_t *out_index) {
 
 #define SPREADS(text, layout, member)                                                              \
     FACTS_OF(text, layout.spreads->member, sizeof *layout.spreads, 2)
-#define NAMED(text, x) FACTS_OF(text, x, sizeof(x), 1)
-
 static const facts_field *fields(void) {
     FACTS_RETURN(FIELD(axis_1), FIELD(said), FIELD(mesh.axis_count), FIELDS(mesh.sizes, 2),
                  FIELDS(cuts, 5), FIELDS(other_cuts, 5), FIELD(rank), FIELD(rank_count),

@@ -273,7 +273,6 @@ static void begin(void) {
     memset(arrivals, 0, sizeof arrivals);
 }
 
-#define NAMED(text, x)        FACTS_OF(text, x, sizeof(x), 1)
 #define ARRIVAL(text, member) FACTS_OF(text, arrivals->member, sizeof *arrivals, ARRIVALS)
 #define RECORD(text, member)  FACTS_OF(text, records->member, sizeof *records, load.count)
 #define SUMMARY(metric, of)   t.summaries[SERVE_##metric][SERVE_CLASS_##of]

@@ -28,8 +28,6 @@ static void begin_watch(void) {
     memset(&seen, 0, sizeof seen);
 }
 
-#define NAMED(name, x) FACTS_OF(name, x, sizeof(x), 1)
-
 static const facts_field *fields(void) {
     FACTS_RETURN(NAMED("patience", seen.watch.patience), NAMED("clock", seen.clock),
                  NAMED("ticks", seen.ticks), NAMED("cases", seen.cases),
