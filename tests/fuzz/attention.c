@@ -4,6 +4,7 @@
 
 #include "attention_judge.h"
 #include "bytes.h"
+#include "test.h"
 
 #define SEQUENCE_MAX 40
 #define UNIT_MAX     2000
@@ -45,7 +46,7 @@ static void step_make(step *s, bytes *in) {
     }
     if (flags & 16) {
         uint32_t lanes = c->lane_count < 65537 ? c->lane_count : 65537;
-        s->speeds = (uint32_t *)reference_alloc(lanes, sizeof *s->speeds);
+        s->speeds = (uint32_t *)test_alloc(lanes, sizeof *s->speeds);
         uint32_t begun = take_number(in), added = take_number(in);
         for (uint32_t i = 0; i < lanes; i++) {
             s->speeds[i] = begun + i * added;
@@ -54,7 +55,7 @@ static void step_make(step *s, bytes *in) {
     }
     if (flags & 32) {
         c->tier_count = take_below(in, 4);
-        s->tiers = (ptowsp_tier *)reference_alloc(c->tier_count, sizeof *s->tiers);
+        s->tiers = (ptowsp_tier *)test_alloc(c->tier_count, sizeof *s->tiers);
         for (uint32_t i = 0; i < c->tier_count; i++) {
             s->tiers[i].id = (uint8_t)take(in, 1);
             s->tiers[i].length_min = (int32_t)take_number(in);
@@ -63,8 +64,8 @@ static void step_make(step *s, bytes *in) {
         c->tiers = s->tiers;
     }
     uint32_t count = take_below(in, SEQUENCE_MAX);
-    s->kv = (int32_t *)reference_alloc(count, sizeof *s->kv);
-    s->queries = flags & 64 ? (int32_t *)reference_alloc(count, sizeof *s->queries) : NULL;
+    s->kv = (int32_t *)test_alloc(count, sizeof *s->kv);
+    s->queries = flags & 64 ? (int32_t *)test_alloc(count, sizeof *s->queries) : NULL;
     for (uint32_t i = 0; i < count; i++) {
         s->kv[i] = (int32_t)take_number(in);
         if (s->queries) {
@@ -77,19 +78,9 @@ static void step_make(step *s, bytes *in) {
     s->batch.sequence_count = count;
 }
 
-static void step_free(step *s) {
-    free(s->speeds);
-    free(s->tiers);
-    free(s->kv);
-    free(s->queries);
-}
-
 // Arrays of exactly these sizes, filled with rubbish.
 static void *rubbish(size_t size) {
-    void *memory = malloc(size ? size : 1);
-    REQUIRE(memory);
-    memset(memory, 0xa5, size ? size : 1);
-    return memory;
+    return memset(test_alloc(size, 1), 0xa5, size);
 }
 
 static ptowsp_attention_plan plan_make(const ptowsp_attention_sizes *sizes) {
@@ -104,14 +95,6 @@ static ptowsp_attention_plan plan_make(const ptowsp_attention_sizes *sizes) {
     plan.merge_capacity = (uint32_t)sizes->merge_count;
     plan.slot_capacity = (uint32_t)sizes->slot_count;
     return plan;
-}
-
-static void plan_free(ptowsp_attention_plan *plan) {
-    free(plan->units);
-    free(plan->merges);
-    free(plan->unit_begin);
-    free(plan->merge_begin);
-    free(plan->lane_costs);
 }
 
 static void require_good(const step *s, const ptowsp_attention_plan *plan) {
@@ -215,7 +198,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         ptowsp_attention_plan plan = plan_make(&none), before = plan;
         REQUIRE(ptowsp_attention_generate(&s.batch, &s.config, &plan, NULL) == status);
         REQUIRE(memcmp(&plan, &before, sizeof plan) == 0);
-        plan_free(&plan);
     } else if (sizes.unit_count <= UNIT_MAX && sizes.lane_count <= 2000) {
         ptowsp_attention_plan plan = plan_make(&sizes);
         REQUIRE(ptowsp_attention_generate(&s.batch, &s.config, &plan, NULL) == PTOWSP_OK);
@@ -224,8 +206,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         require_good(&s, &plan);
         require_next(&s, &in, &plan);
         require_found(&s, &in, &plan);
-        plan_free(&plan);
     }
-    step_free(&s);
+    test_release();
     return 0;
 }

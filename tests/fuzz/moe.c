@@ -46,9 +46,9 @@ static void units(uint64_t *random) {
     REQUIRE(ptowsp_moe_bound(&c.config, &limits, &bound, NULL) == PTOWSP_OK);
     // Arrays of exactly their size, between a sanitizer's guards.
     ptowsp_moe_plan plan = {
-        .units = (ptowsp_work *)malloc((size_t)bound.unit_count * sizeof(ptowsp_work))};
-    plan.unit_begin = (uint32_t *)malloc((c.config.lane_count + 1) * sizeof(uint32_t));
-    plan.lane_costs = (double *)malloc(c.config.lane_count * sizeof(double));
+        .units = (ptowsp_work *)test_alloc((size_t)bound.unit_count, sizeof(ptowsp_work))};
+    plan.unit_begin = (uint32_t *)test_alloc(c.config.lane_count + 1, sizeof(uint32_t));
+    plan.lane_costs = (double *)test_alloc(c.config.lane_count, sizeof(double));
     plan.unit_capacity = (uint32_t)bound.unit_count;
     const ptowsp_moe_batch batch = {.counts = c.counts, .offsets = offsets};
     REQUIRE(ptowsp_moe_generate(&batch, &c.config, &plan, NULL) == PTOWSP_OK);
@@ -58,9 +58,7 @@ static void units(uint64_t *random) {
     require_costs(&c, &plan);
     require_equal(plan.cost_max, best_time(&c));
     require_checked(&c, &plan, random);
-    free(plan.units);
-    free(plan.unit_begin);
-    free(plan.lane_costs);
+    test_release();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -39,9 +39,8 @@ static void require_plan(const ptowsp_batch *batch, const ptowsp_plan_config *co
         return;
     }
     const size_t bytes_needed = (size_t)total * sizeof(ptowsp_work);
-    ptowsp_work *got = (ptowsp_work *)malloc(bytes_needed + 1);
-    ptowsp_work *wanted = (ptowsp_work *)malloc(bytes_needed + 1);
-    REQUIRE(got && wanted);
+    ptowsp_work *got = (ptowsp_work *)test_alloc(bytes_needed, 1);
+    ptowsp_work *wanted = (ptowsp_work *)test_alloc(bytes_needed, 1);
     REQUIRE(reference_generate(batch, &full, chunk, wanted) == total);
     memset(got, 0x5a, bytes_needed);
     if (total > 0) {
@@ -59,8 +58,6 @@ static void require_plan(const ptowsp_batch *batch, const ptowsp_plan_config *co
     REQUIRE(ptowsp_plan_generate_range(batch, config, chunk, middle, batch->sequence_count - middle,
                                        before, got + before, total - before, &info) == PTOWSP_OK);
     REQUIRE(memcmp(got, wanted, bytes_needed) == 0);
-    free(got);
-    free(wanted);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -70,8 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ptowsp_batch batch = {.kv_head_count = take_number(&in) % 9};
     batch.sequence_count = take_below(&in, SEQUENCE_MAX);
     const uint32_t middle = take_below(&in, batch.sequence_count + 1);
-    int32_t *lengths = (int32_t *)malloc(batch.sequence_count * sizeof *lengths + 1);
-    REQUIRE(lengths);
+    int32_t *lengths = (int32_t *)test_alloc(batch.sequence_count, sizeof *lengths);
     for (uint32_t i = 0; i < batch.sequence_count; i++) {
         lengths[i] = (int32_t)take_number(&in);
     }
@@ -93,6 +89,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                             info.fault == PTOWSP_FAULT_LENGTH_UNCOVERED;
         REQUIRE(!is_of_length || info.index == reference_bad_sequence(&batch, &full));
     }
-    free(lengths);
+    test_release();
     return 0;
 }
