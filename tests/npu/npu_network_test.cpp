@@ -2,6 +2,7 @@
 // comes of them, in network.txt, and here many threads, and kernels that run side by side where there is
 // no time. Random ones are in npu_pipeline_test.cpp. Words of network.txt:
 //
+//      case NAME [without time]
 //      channel NAME DEPTH LATENCY [at PLACE]; event NAME LATENCY
 //      process NAME PLACE [<CONSUMED] [>PRODUCED] | SCRIPT; processes COUNT ... (see Lab)
 //      ends MAKESPAN; fails STATUS PLACE TEXT [...]   the network runs so
@@ -10,6 +11,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <algorithm>
 #include <fstream>
 #include <pthread.h>
 #include <sstream>
@@ -79,6 +81,7 @@ class Host : public wsp::NetworkHost {
 //
 //      task:10   send:c:7   get:c   close:c   note:7   at:5 (the place of what follows)
 //      fails (a kernel)   3( ... )   each:c( ... ) (to the end of the stream)
+//      yields:9 (a kernel lets others run)   beside:2 (one waits for so many)   awaits (for a failure)
 //
 // where a number may also be i, of the loop, t, the last token, got, whether there was one, good, or the
 // replica; or a sum: 100+t.
@@ -118,7 +121,7 @@ struct Lab {
 
     Host host;
     Network network;
-    uint64_t tasks = 0;
+    std::atomic<uint64_t> tasks{0}, inside{0};  // so many that wait for others have begun
     std::vector<int64_t> log;
     std::map<std::string, uint32_t> channels;
     std::set<std::string> names, scripts;
@@ -181,6 +184,17 @@ struct Lab {
             note(static_cast<int64_t>(value(w, first)));
         } else if (word == "at") {
             w.place = static_cast<uint32_t>(value(w, first));
+        } else if (word == "yields" || word == "beside" || word == "awaits") {
+            const uint64_t count = first.empty() ? 0 : value(w, first);
+            network.task_begins(w.me);
+            inside++;
+            for (uint64_t i = 0; word == "yields"   ? i < count
+                                 : word == "beside" ? inside < count
+                                                    : host.good();
+                 i++) {
+                sched_yield();
+            }
+            network.task_ends(w.me, tasks++, 1000, 1);
         } else {
             assert_string_equal(word.c_str(), "fails");
             network.task_begins(w.me);
@@ -207,13 +221,15 @@ void expect_log(const Lab &lab, const std::vector<int64_t> &expected) {
 }
 
 // A text that ends in " ..." is the beginning of one.
-void expect_error(Lab &lab, const std::string &status, uint32_t place, std::string text) {
+void expect_error(Lab &lab, const std::string &status, uint32_t place, const std::string &text) {
     assert_false(lab.network.run(PLACE));
-    const size_t dots = text.find(" ...");
-    text.resize(dots == std::string::npos ? text.size() : dots);
+    const size_t size =
+        text.size() - (text.size() > 4 && text.substr(text.size() - 4) == " ..." ? 4 : 0);
     const int got = lab.host.status;
     assert_string_equal(ptowsp_status_name(static_cast<ptowsp_status>(got)), status.c_str());
-    assert_string_equal(lab.host.text.substr(0, dots).c_str(), text.c_str());
+    assert_string_equal(
+        lab.host.text.substr(0, size == text.size() ? std::string::npos : size).c_str(),
+        text.substr(0, size).c_str());
     assert_int_equal(lab.host.place, place);
 }
 
@@ -292,10 +308,17 @@ TEST(npu_network__does_as_is_written) {
         print_message("%s\n", line.c_str());
         if (verb == "case") {
             assert_true(has_claim);
-            lab = std::make_unique<Lab>();
+            std::string name, without;
+            words >> name;
+            std::getline(words >> std::ws, without);
+            assert_true(without.empty() || without == "without time");
+            lab = std::make_unique<Lab>(without.empty());
             system_gives = {INT_MAX, INT_MAX, INT_MAX};
         } else {
             play(*lab, verb, words);
+        }
+        if (std::string more; words >> more) {
+            fail_msg("what is %s?", more.c_str());
         }
         has_claim = verb == "ends" || verb == "fails" || verb == "noted";
     }
@@ -328,80 +351,15 @@ TEST(npu_network__runs_hundreds_of_processes) {
 TEST(npu_network__runs_kernels_side_by_side_without_time) {
     for (int round = 0; round < 20; round++) {
         Lab lab(false);
-        std::atomic<int> inside{0};
-        std::atomic<uint64_t> index{0};
-        uint32_t c = lab.network.channel("c", 1, 50, false, 1);
-        auto kernel = [&](uint32_t me, int others) {
-            lab.network.task_begins(me);
-            inside++;
-            while (inside.load() < others) {
-                sched_yield();
-            }
-            lab.network.task_ends(me, index++, 1000, 1);
-        };
-        for (int w = 0; w < 2; w++) {
-            lab.network.process("send", 1, {{c, true}}, [&](uint32_t me) {
-                kernel(me, 2);
-                for (uint64_t i = 0; i < 5; i++) {
-                    kernel(me, 0);
-                    lab.network.send(me, c, i, 1);
-                }
-            });
+        lab.channel("c", 1, 50);
+        for (int i = 0; i < 2; i++) {
+            lab.process("send", 1, ">c", "beside:2 5( task:1000 send:c:i )");
         }
-        int64_t sum = 0, count = 0;
-        lab.network.process("take", 2, {{c, false}}, [&](uint32_t me) {
-            for (uint64_t t; lab.network.receive(me, c, &t, 1);) {
-                kernel(me, 0);
-                sum += static_cast<int64_t>(t);
-                count++;
-            }
-        });
+        lab.process("take", 2, "<c", "each:c( task:1000 note:t )");
         assert_true(lab.network.run(PLACE));
-        assert_int_equal(count, 10);
-        assert_int_equal(sum, 20);
+        std::sort(lab.log.begin(), lab.log.end());
+        expect_log(lab, {0, 0, 1, 1, 2, 2, 3, 3, 4, 4});
     }
-}
-
-// Nobody is stuck while a kernel runs; then somebody is, and an error ends those in kernels, too.
-TEST(npu_network__finds_errors_without_time) {
-    {
-        Lab lab(false);
-        uint32_t c = lab.network.channel("c", 0, 0, false, 1);
-        lab.network.process("a", 1, {{c, true}}, [&](uint32_t me) {
-            lab.network.task_begins(me);
-            for (int i = 0; i < 100; i++) {
-                sched_yield();
-            }
-            lab.network.task_ends(me, 0, 0, 1);
-            lab.network.send(me, c, 1, 1);
-            lab.network.send(me, c, 2, 1);
-        });
-        lab.network.process("b", 1, {{c, false}}, [&](uint32_t me) {
-            uint64_t t = 0;
-            lab.note(lab.network.receive(me, c, &t, 1));
-        });
-        assert_false(lab.network.run(PLACE));
-        assert_int_equal(lab.host.status, PTOWSP_STUCK);
-        expect_log(lab, {1});
-    }
-    Lab lab(false);
-    std::atomic<bool> has_failed{false};
-    lab.network.process("slow", 1, {}, [&](uint32_t me) {
-        lab.network.task_begins(me);
-        while (!has_failed) {
-            sched_yield();
-        }
-        lab.network.task_ends(me, 0, 0, 1);
-        lab.note(lab.host.good());
-    });
-    lab.network.process("fails", 1, {}, [&](uint32_t me) {
-        lab.network.task_begins(me);
-        lab.host.report_error(PTOWSP_KERNEL_FAILED, 9, "kernel k failed");
-        has_failed = true;
-        lab.network.task_ends(me, 1, 0, 1);
-    });
-    expect_error(lab, "KERNEL_FAILED", 9, "kernel k failed");
-    expect_log(lab, {0});
 }
 
 }  // namespace
