@@ -96,6 +96,7 @@ struct Bound {
         plan.unit_capacity = plan.unit_count = 3;
         plan.lane_count = 2;
         lane_count = 2;
+        running = nullptr;
     }
     ~Bound() {
         wsp_runner_destroy(runner);
