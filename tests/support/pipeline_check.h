@@ -151,7 +151,7 @@ static inline void sim_check_calls(const sim_sample *s, const ptowsp_run *run) {
 
 // That the text names every process that waits, and where; and that there is none unless stuck.
 static inline void sim_check_stuck_text(const sim_sample *s, const ptowsp_run *run) {
-    char text[20000];
+    static char text[1 << 17];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     ptowsp_run_print_stuck(run, ptowsp_output_to_buffer(&buffer));
     const sim_result *last = sim_last(s);

@@ -23,6 +23,8 @@ typedef struct sim_random {
     int64_t event_count[SIM_CHANNEL_MAX];  // records, and mostly waits, of each event
     bool is_slow;                          // tasks are long, so that processes seldom tie
     bool is_tied;                          // hardly anything takes time, so that they always do
+    int64_t scale;                         // of loops; above 1, some processes begin late
+    int64_t replica_max;
 } sim_random;
 
 static inline int64_t sim_in(sim_random *g, int64_t low, int64_t high) {
@@ -95,7 +97,7 @@ static inline void sim_random_task(sim_random *g, int value) {
 }
 
 static inline int sim_random_for(sim_random *g, int value, int64_t count_max) {
-    int number = sim_for(&g->w, sim_in(g, 0, 9) == 0 ? 0 : sim_in(g, 1, count_max));
+    int number = sim_for(&g->w, sim_in(g, 0, 9) == 0 ? 0 : sim_in(g, 1, count_max) * g->scale);
     sim_stmt *stmt = &g->w.p->stmts[number];
     stmt->is_parallel = sim_one_in(g, 5);
     if (sim_one_in(g, 4)) {
@@ -312,7 +314,7 @@ static inline void sim_random_ring_process(sim_random *g, int input, int output,
     int number;
     int64_t style = sim_in(g, 0, 3);
     if (style > 0) {
-        sim_for(w, sim_in(g, 4, 8));
+        sim_for(w, sim_in(g, 4, 8) * g->scale);
         number = sim_take(w, SIM_RECEIVE, input);
     } else {
         number = sim_take(w, SIM_CONSUME, input);
@@ -349,6 +351,9 @@ static inline void sim_random_process(sim_random *g, sim_process *process, int n
             outputs[output_count] = c;
             output_count += !is_event && !sim_one_in(g, 40);
         }
+    }
+    if (g->scale > 1 && sim_one_in(g, 5)) {
+        sim_task_add(&g->w, sim_literal(p, 0), sim_in(g, 100, 2000), 0);
     }
     sim_random_events(g, number);
     if (shape == SIM_RING && input_count > 0 && output_count > 0) {
@@ -428,18 +433,21 @@ static inline void sim_random_channels(sim_random *g, sim_shape shape, int proce
 
 // Processes with events are seldom replicated: there would not be as many waits as records.
 static inline void sim_random_replicas(sim_random *g, sim_process *process, bool has_events) {
-    if (sim_percent(g, has_events ? 3 : 20)) {
+    if (sim_percent(g, has_events ? 3 : g->replica_max > SIM_REPLICA_MAX ? 60 : 20)) {
         process->replicas = sim_one_in(g, 2) ? SIM_REPLICAS_DENSE : SIM_REPLICAS_DYNAMIC;
-        process->replica_count = (int)sim_in(g, 1, SIM_REPLICA_MAX);
+        process->replica_count = (int)sim_in(g, 1, g->replica_max);
     }
 }
 
-static inline void sim_pipeline_random(sim_pipeline *p, uint64_t seed) {
+static inline void sim_pipeline_random_of(sim_pipeline *p, uint64_t seed, int64_t scale,
+                                          int64_t replica_max) {
     static const sim_shape shapes[] = {SIM_CHAIN,   SIM_CHAIN,  SIM_FORWARD, SIM_FORWARD,
                                        SIM_FORWARD, SIM_SHARED, SIM_RING,    SIM_ANY};
     sim_random g;
     memset(&g, 0, sizeof g);
     g.state = seed;
+    g.scale = scale;
+    g.replica_max = replica_max;
     sim_begin(&g.w, p);
     sim_shape shape = shapes[sim_in(&g, 0, 7)];
     int process_count = (int)sim_in(&g, 2, sim_one_in(&g, 2) ? 4 : 8);
@@ -458,6 +466,10 @@ static inline void sim_pipeline_random(sim_pipeline *p, uint64_t seed) {
         sim_end(&g.w);
         assert_int_equal(g.w.depth, 0);
     }
+}
+
+static inline void sim_pipeline_random(sim_pipeline *p, uint64_t seed) {
+    sim_pipeline_random_of(p, seed, 1, SIM_REPLICA_MAX);
 }
 
 static inline void sim_bindings_random(const sim_pipeline *p, uint64_t *state, sim_bindings *b) {

@@ -21,7 +21,8 @@
 enum {
     SIM_PROCESS_MAX = 12,
     SIM_REPLICA_MAX = 3,
-    SIM_ACTOR_MAX = 250,
+    SIM_WIDE_MAX = 48,  // replicas of those with many
+    SIM_ACTOR_MAX = SIM_PROCESS_MAX * SIM_WIDE_MAX,
     SIM_CHANNEL_MAX = 16,
     SIM_PORT_MAX = 16,  // channels that a process consumes, or produces
     SIM_STMT_MAX = 400,
