@@ -2,92 +2,45 @@
 // k, bit by bit; and against f64. What is not valid in an operand is NaN (or garbage), and nothing
 // but the valid region of the result may change.
 
-#include "ptoisa_shim.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "test.h"
-
-static uint64_t seed_state;
-
-static uint32_t random_in(uint32_t low, uint32_t high) {
-    return (uint32_t)test_random_in(&seed_state, low, high);
-}
-
-static void start_random(void) {
-    seed_state = test_seed();
-}
+#include "isa_test.h"
 
 // Of cases that are tried one by one, a scale below 100 tries that share.
-static bool is_tried(void) {
-    return random_in(0, 99) < test_percent();
+static bool is_tried(test_bench *bench) {
+    const char *scale = getenv("PTOWSP_SCALE");
+    return test_in(bench, 0, 99) < (scale ? strtoul(scale, NULL, 10) : 100);
 }
 
-static uint32_t round_up(uint32_t x, uint32_t step) {
-    return (x + step - 1) / step * step;
-}
-
-static void *tile_blocks[4];
-static uint32_t tile_block_count;
-
-// A tile with exactly its own memory, so that sanitizers see reads beyond it; filled with bytes of
-// 0xff, which are NaN in every float type.
-static ptoisa_tile tile_new(ptoisa_dtype dtype, ptoisa_memory memory, ptoisa_layout layout,
-                            uint32_t rows, uint32_t cols) {
-    ptoisa_tile tile = ptoisa_tile_make(NULL, dtype, memory, layout, rows, cols);
-    uint32_t size = ptoisa_dtype_size(dtype);
-    uint32_t box_rows = ptoisa_box_rows(&tile), box_cols = ptoisa_box_cols(&tile);
-    tile.rows = round_up(rows, layout == PTOISA_COL_MAJOR ? 32 / size : box_rows);
-    tile.cols = round_up(cols, layout == PTOISA_ROW_MAJOR ? 32 / size : box_cols);
-    if (layout > PTOISA_COL_MAJOR || random_in(0, 1)) {
-        tile.rows += box_rows * random_in(0, 1) * (layout == PTOISA_COL_MAJOR ? 32 / size : 1);
-        tile.cols += box_cols * random_in(0, 1) * (layout == PTOISA_ROW_MAJOR ? 32 / size : 1);
+// A tile full of bytes of 0xff, which are NaN in every float type.
+static test_tile *tile_new(test_bench *bench, ptoisa_dtype dtype, ptoisa_memory memory,
+                           ptoisa_layout layout, uint32_t rows, uint32_t cols) {
+    const ptoisa_tile tile = ptoisa_tile_make(NULL, dtype, memory, layout, rows, cols);
+    const uint32_t block = 32 / ptoisa_dtype_size(dtype);
+    const uint32_t rows_step = layout == PTOISA_COL_MAJOR ? block : ptoisa_box_rows(&tile);
+    const uint32_t cols_step = layout == PTOISA_ROW_MAJOR ? block : ptoisa_box_cols(&tile);
+    uint32_t more_rows = 0, more_cols = 0;
+    if (layout > PTOISA_COL_MAJOR || test_chance(bench, 2)) {
+        more_rows = rows_step * test_in(bench, 0, 1);
+        more_cols = cols_step * test_in(bench, 0, 1);
     }
-    tile.data = tile_blocks[tile_block_count++] = aligned_alloc(32, ptoisa_tile_bytes(&tile));
-    assert_non_null(tile.data);
-    memset(tile.data, 0xff, ptoisa_tile_bytes(&tile));
-    return tile;
-}
-
-static void tiles_free(void) {
-    while (tile_block_count > 0) {
-        free(tile_blocks[--tile_block_count]);
-    }
-}
-
-static void tile_set(const ptoisa_tile *tile, uint32_t r, uint32_t c, double x) {
-    uint64_t at = ptoisa_offset(tile, r, c);
-    switch ((ptoisa_dtype)tile->dtype) {
-    case PTOISA_F32: ((float *)tile->data)[at] = (float)x; break;
-    case PTOISA_F16: ((uint16_t *)tile->data)[at] = ptoisa_f16_from_f32((float)x); break;
-    case PTOISA_BF16: ((uint16_t *)tile->data)[at] = ptoisa_bf16_from_f32((float)x); break;
-    case PTOISA_I8: ((int8_t *)tile->data)[at] = (int8_t)x; break;
-    case PTOISA_I32: ((int32_t *)tile->data)[at] = (int32_t)x; break;
-    default: fail();
-    }
+    test_tile *t = test_tile_make(
+        bench, dtype, memory, layout, (rows + rows_step - 1) / rows_step * rows_step + more_rows,
+        (cols + cols_step - 1) / cols_step * cols_step + more_cols, rows, cols);
+    memset(t->tile.data, 0xff, t->bytes);
+    return t;
 }
 
 // kind 0: uniform in [-1, 1); 1: small integers (exact sums); 2: of very different sizes.
-static void tile_fill(const ptoisa_tile *tile, int kind) {
-    TEST_GRID(uint32_t, r, tile->valid_rows, c, tile->valid_cols) {
-        double x = (double)(test_random(&seed_state) >> 11) * 0x1p-52 - 1;
-        if (tile->dtype == PTOISA_I8 || kind == 1) {
+static void tile_fill(test_bench *bench, test_tile *t, int kind) {
+    TEST_GRID(uint32_t, r, t->tile.valid_rows, c, t->tile.valid_cols) {
+        double x = (double)(test_random(bench) >> 11) * 0x1p-52 - 1;
+        if (t->tile.dtype == PTOISA_I8 || kind == 1) {
             x = floor(x * 128);
-        } else if (tile->dtype == PTOISA_I32) {
+        } else if (t->tile.dtype == PTOISA_I32) {
             x = floor(x * 2147483648.0);
         } else if (kind == 2) {
-            x = ldexp(x, (int)random_in(0, 20) - (tile->dtype == PTOISA_F32 ? 70 : 10));
+            x = ldexp(x, (int)test_in(bench, 0, 20) - (t->tile.dtype == PTOISA_F32 ? 70 : 10));
         }
-        tile_set(tile, r, c, x);
+        test_put(t, r, c, x);
     }
 }
 
@@ -120,84 +73,68 @@ static bool code_at(int i, ptoisa_mm_code *code) {
 
 // The numbers of a tile, row by row.
 static double *numbers_of(const ptoisa_tile *tile) {
-    double *numbers = (double *)test_alloc((size_t)tile->valid_rows * tile->valid_cols, 8);
+    double *numbers = (double *)malloc((size_t)tile->valid_rows * tile->valid_cols * 8);
+    assert_non_null(numbers);
     TEST_GRID(uint32_t, r, tile->valid_rows, c, tile->valid_cols) {
         numbers[r * tile->valid_cols + c] = ptoisa_get(tile, r, c);
     }
     return numbers;
 }
 
-static void check_product(const ptoisa_mm_task *task, const ptoisa_tile *c_in, const void *before) {
-    const ptoisa_tile *c = task->c, *a = task->a;
-    const double *left = numbers_of(a), *right = numbers_of(task->b);
-    const uint32_t depth = a->valid_cols, width = task->b->valid_cols;
-    uint8_t *touched = (uint8_t *)calloc(1, (size_t)c->rows * c->cols);
-    assert_non_null(touched);
+static void check_product(const ptoisa_mm_task *task, const test_tile *c_in) {
+    const ptoisa_tile *c = task->c;
+    const uint32_t depth = task->a->valid_cols, width = task->b->valid_cols;
+    double *left = numbers_of(task->a), *right = numbers_of(task->b);
     TEST_GRID(uint32_t, i, c->valid_rows, j, c->valid_cols) {
-        uint64_t at = ptoisa_offset(c, i, j);
-        touched[at] = 1;
+        const uint64_t at = ptoisa_offset(c, i, j);
+        const double added = c_in ? ref_was(c_in, task->is_bias ? 0 : i, j) : 0;
         if (c->dtype == PTOISA_I32) {
-            uint32_t sum = 0;
+            uint32_t sum = (uint32_t)(int32_t)added;
             for (uint32_t k = 0; k < depth; k++) {
                 sum += (uint32_t)((int32_t)left[i * depth + k] * (int32_t)right[k * width + j]);
-            }
-            if (c_in) {
-                sum += (uint32_t)(int32_t)ptoisa_get(c_in, task->is_bias ? 0 : i, j);
             }
             assert_int_equal(((const uint32_t *)c->data)[at], sum);
             continue;
         }
         float sum = 0;
-        double exact = 0, size = 0;
+        double exact = added, size = fabs(added);
         for (uint32_t k = 0; k < depth; k++) {
             double x = left[i * depth + k], y = right[k * width + j];
             sum = fmaf((float)x, (float)y, sum);
             exact += x * y;
             size += fabs(x * y);
         }
-        if (c_in) {
-            double x = ptoisa_get(c_in, task->is_bias ? 0 : i, j);
-            sum += (float)x;
-            exact += x;
-            size += fabs(x);
-        }
+        sum = c_in ? sum + (float)added : sum;
         float got = ((const float *)c->data)[at];
         if (memcmp(&got, &sum, 4) != 0) {
             fail_msg("(%u, %u) is %a, not %a: m %u k %u n %u", i, j, (double)got, (double)sum,
-                     c->valid_rows, a->valid_cols, c->valid_cols);
+                     c->valid_rows, depth, c->valid_cols);
         }
-        double error = size * a->valid_cols * 0x1p-24 + 0x1p-149 * a->valid_cols;
+        double error = size * depth * 0x1p-24 + 0x1p-149 * depth;
         assert_true(fabs(got - exact) <= error + size * 0x1p-24);
     }
-    for (uint64_t i = 0; i < (uint64_t)c->rows * c->cols; i++) {
-        if (!touched[i]) {
-            assert_memory_equal((const uint8_t *)c->data + i * 4, (const uint8_t *)before + i * 4,
-                                4);
-        }
-    }
-    test_release();
-    free(touched);
+    free(left);
+    free(right);
 }
 
 // The product by every code that there is, from the same c. c_in: what is added, or NULL; may be c.
-static void check_codes(const ptoisa_tile *c, const ptoisa_tile *c_in, const ptoisa_tile *a,
-                        const ptoisa_tile *b, bool is_bias) {
-    const size_t bytes = ptoisa_tile_bytes(c);
-    const ptoisa_mm_task task = {c, c_in, a, b, is_bias};
-    ptoisa_tile old = *c;
-    old.data = malloc(bytes);
-    assert_non_null(old.data);
-    memcpy(old.data, c->data, bytes);
+static void check_codes(test_bench *bench, test_tile *c, const test_tile *c_in, const test_tile *a,
+                        const test_tile *b, bool is_bias) {
+    const ptoisa_mm_task task = {&c->tile, c_in ? &c_in->tile : NULL, &a->tile, &b->tile, is_bias};
+    c->role = TEST_WRITTEN;
     for (int i = 0; i < CODES; i++) {
         ptoisa_mm_code code;
         if (code_at(i, &code)) {
-            memcpy(c->data, old.data, bytes);
+            test_run(bench);
             ptoisa_mm_run(&code, &task);
-            check_product(&task, c_in == c ? &old : c_in, old.data);
+            check_product(&task, c_in);
+            for (uint32_t t = 0; t < bench->tile_count; t++) {
+                test_tile_check(bench, &bench->tiles[t]);
+            }
+            memcpy(c->tile.data, c->before, c->bytes);
         }
     }
-    free(old.data);
-    tiles_free();
+    test_end(bench);
 }
 
 typedef struct layouts {
@@ -205,107 +142,106 @@ typedef struct layouts {
 } layouts;
 
 // form 0: product; 1: added to another accumulator; 2: to itself; 3: bias.
-static void try_one(uint32_t m, uint32_t k, uint32_t n, ptoisa_dtype dtype, layouts l, int form,
-                    int kind) {
+static void try_one(test_bench *bench, uint32_t m, uint32_t k, uint32_t n, ptoisa_dtype dtype,
+                    layouts l, int form, int kind) {
+    test_begin(bench, PTOISA_A2A3, "TMATMUL");
     const ptoisa_dtype sum = dtype == PTOISA_I8 ? PTOISA_I32 : PTOISA_F32;
-    ptoisa_tile a = tile_new(dtype, PTOISA_LEFT, l.a, m, k);
-    ptoisa_tile b = tile_new(dtype, PTOISA_RIGHT, l.b, k, n);
-    ptoisa_tile c = tile_new(sum, PTOISA_ACC, l.c, m, n);
-    ptoisa_tile in = form == 3 ? tile_new(sum, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, n)
-                               : tile_new(sum, PTOISA_ACC, l.in, m, n);
-    tile_fill(&a, kind);
-    tile_fill(&b, kind);
-    tile_fill(&c, kind);
-    tile_fill(&in, kind);
-    check_codes(&c, form == 0 ? NULL : form == 2 ? &c : &in, &a, &b, form == 3);
+    test_tile *a = tile_new(bench, dtype, PTOISA_LEFT, l.a, m, k);
+    test_tile *b = tile_new(bench, dtype, PTOISA_RIGHT, l.b, k, n);
+    test_tile *c = tile_new(bench, sum, PTOISA_ACC, l.c, m, n);
+    test_tile *in = form == 3 ? tile_new(bench, sum, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, n)
+                              : tile_new(bench, sum, PTOISA_ACC, l.in, m, n);
+    tile_fill(bench, a, kind);
+    tile_fill(bench, b, kind);
+    tile_fill(bench, c, kind);
+    tile_fill(bench, in, kind);
+    check_codes(bench, c, form == 0 ? NULL : form == 2 ? c : in, a, b, form == 3);
 }
 
 static const ptoisa_dtype types[4] = {PTOISA_F32, PTOISA_F16, PTOISA_BF16, PTOISA_I8};
 
-TEST(matmul__equals_the_reference_in_all_small_sizes) {
-    start_random();
+BENCH_TEST(matmul__equals_the_reference_in_all_small_sizes) {
     for (uint32_t m = 1; m <= 35; m += m < 18 ? 1 : 5) {
         for (uint32_t n = 1; n <= 70; n += n < 34 ? 3 : 7) {
             for (int type = 0; type < 4; type++) {
-                if (!is_tried()) {
+                if (!is_tried(bench)) {
                     continue;
                 }
-                layouts l = {random_in(0, 1) ? PTOISA_ZZ : PTOISA_NZ, PTOISA_ZN, PTOISA_NZ,
+                layouts l = {test_in(bench, 0, 1) ? PTOISA_ZZ : PTOISA_NZ, PTOISA_ZN, PTOISA_NZ,
                              PTOISA_NZ};
-                try_one(m, random_in(1, 40), n, types[type], l, (int)random_in(0, 3),
-                        (int)random_in(0, 2));
+                try_one(bench, m, test_in(bench, 1, 40), n, types[type], l,
+                        (int)test_in(bench, 0, 3), (int)test_in(bench, 0, 2));
             }
         }
     }
 }
 
-TEST(matmul__equals_the_reference_in_all_layouts) {
-    start_random();
+BENCH_TEST(matmul__equals_the_reference_in_all_layouts) {
     TEST_GRID(uint32_t, a, PTOISA_LAYOUT_COUNT, b, PTOISA_LAYOUT_COUNT) {
         for (uint32_t c = 0; c < PTOISA_LAYOUT_COUNT; c++) {
             for (int type = 0; type < 4; type++) {
-                if (!is_tried()) {
+                if (!is_tried(bench)) {
                     continue;
                 }
                 layouts l = {(ptoisa_layout)a, (ptoisa_layout)b, (ptoisa_layout)c,
-                             (ptoisa_layout)random_in(0, PTOISA_LAYOUT_COUNT - 1)};
-                try_one(random_in(1, 40), random_in(1, 70), random_in(1, 70), types[type], l,
-                        (int)random_in(0, 3), (int)random_in(0, 2));
+                             (ptoisa_layout)test_in(bench, 0, PTOISA_LAYOUT_COUNT - 1)};
+                try_one(bench, test_in(bench, 1, 40), test_in(bench, 1, 70), test_in(bench, 1, 70),
+                        types[type], l, (int)test_in(bench, 0, 3), (int)test_in(bench, 0, 2));
             }
         }
     }
 }
 
-TEST(matmul__k_in_parts_gives_the_same_bits) {
-    start_random();
+BENCH_TEST(matmul__k_in_parts_gives_the_same_bits) {
     const uint32_t sizes[] = {255, 256, 257, 511, 512, 513, 1024, 1500, 4095};
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (int type = 0; type < 4; type++) {
-            if (!is_tried()) {
+            if (!is_tried(bench)) {
                 continue;
             }
-            layouts l = {random_in(0, 1) ? PTOISA_ZZ : PTOISA_NZ, PTOISA_ZN, PTOISA_NZ, PTOISA_NZ};
-            l.a = random_in(0, 3) ? l.a : PTOISA_ROW_MAJOR;
-            l.c = random_in(0, 3) ? l.c : PTOISA_ZZ;
-            try_one(random_in(1, 90), sizes[i], random_in(1, 40), types[type], l,
-                    (int)random_in(0, 3), (int)random_in(0, 2));
+            layouts l = {test_in(bench, 0, 1) ? PTOISA_ZZ : PTOISA_NZ, PTOISA_ZN, PTOISA_NZ,
+                         PTOISA_NZ};
+            l.a = test_in(bench, 0, 3) ? l.a : PTOISA_ROW_MAJOR;
+            l.c = test_in(bench, 0, 3) ? l.c : PTOISA_ZZ;
+            try_one(bench, test_in(bench, 1, 90), sizes[i], test_in(bench, 1, 40), types[type], l,
+                    (int)test_in(bench, 0, 3), (int)test_in(bench, 0, 2));
         }
     }
     layouts l = {PTOISA_NZ, PTOISA_ZN, PTOISA_NZ, PTOISA_NZ};
-    try_one(700, 40, 20, PTOISA_F16, l, 0, 0);
-    try_one(2, 3, 4095, PTOISA_F16, l, 3, 0);
-    try_one(4095, 17, 3, PTOISA_F32, l, 2, 0);
-    try_one(2100, 37, 20, PTOISA_I8, l, 2, 0);
-    try_one(1030, 1500, 5, PTOISA_I8, l, 2, 0);
+    try_one(bench, 700, 40, 20, PTOISA_F16, l, 0, 0);
+    try_one(bench, 2, 3, 4095, PTOISA_F16, l, 3, 0);
+    try_one(bench, 4095, 17, 3, PTOISA_F32, l, 2, 0);
+    try_one(bench, 2100, 37, 20, PTOISA_I8, l, 2, 0);
+    try_one(bench, 1030, 1500, 5, PTOISA_I8, l, 2, 0);
 }
 
 // Every pair of the extremes of i8 in turn and at random, over every rest of k by 4 and k in parts,
 // from an accumulator that is nearly full, where sums wrap.
-TEST(matmul__bytes_at_their_extremes_are_exact_and_wrap) {
-    start_random();
+BENCH_TEST(matmul__bytes_at_their_extremes_are_exact_and_wrap) {
     static const int8_t extremes[5] = {-128, 127, -127, -1, 0};
     const uint32_t depths[] = {1, 2, 3, 4, 5, 31, 33, 64, 127, 1023, 1024, 1025, 1026, 2051, 4095};
     for (uint32_t i = 0; i < sizeof depths / sizeof *depths * 8; i++) {
-        const uint32_t k = depths[i / 8], m = random_in(1, 37), n = random_in(1, 70);
+        const uint32_t k = depths[i / 8], m = test_in(bench, 1, 37), n = test_in(bench, 1, 70);
         const int kind = (int)(i % 8);  // from 6 on each element at random
-        if (!is_tried()) {
+        if (!is_tried(bench)) {
             continue;
         }
-        ptoisa_tile a = tile_new(PTOISA_I8, PTOISA_LEFT, i % 2 ? PTOISA_NZ : PTOISA_ZZ, m, k);
-        ptoisa_tile b = tile_new(PTOISA_I8, PTOISA_RIGHT, PTOISA_ZN, k, n);
-        ptoisa_tile c = tile_new(PTOISA_I32, PTOISA_ACC, PTOISA_NZ, m, n);
+        test_begin(bench, PTOISA_A2A3, "TMATMUL");
+        test_tile *a = tile_new(bench, PTOISA_I8, PTOISA_LEFT, i % 2 ? PTOISA_NZ : PTOISA_ZZ, m, k);
+        test_tile *b = tile_new(bench, PTOISA_I8, PTOISA_RIGHT, PTOISA_ZN, k, n);
+        test_tile *c = tile_new(bench, PTOISA_I32, PTOISA_ACC, PTOISA_NZ, m, n);
         for (uint32_t r = 0; r < k; r++) {
             for (uint32_t j = 0; j < m; j++) {
-                tile_set(&a, j, r, extremes[kind < 6 ? (uint32_t)kind % 2 : random_in(0, 4)]);
+                test_put(a, j, r, extremes[kind < 6 ? (uint32_t)kind % 2 : test_in(bench, 0, 4)]);
             }
             for (uint32_t j = 0; j < n; j++) {
-                tile_set(&b, r, j, extremes[kind < 6 ? (uint32_t)kind / 2 : random_in(0, 4)]);
+                test_put(b, r, j, extremes[kind < 6 ? (uint32_t)kind / 2 : test_in(bench, 0, 4)]);
             }
         }
         for (uint32_t j = 0; j < m * n; j++) {
-            tile_set(&c, j / n, j % n, j % 2 ? INT32_MAX - (double)j : INT32_MIN + (double)j);
+            test_put(c, j / n, j % n, j % 2 ? INT32_MAX - (double)j : INT32_MIN + (double)j);
         }
-        check_codes(&c, &c, &a, &b, false);
+        check_codes(bench, c, c, a, b, false);
     }
 }
 
@@ -321,26 +257,26 @@ static void require_fmaf(void) {
 // c + a * b with c an odd multiple of its last place u and a * b = u / 2 * (1 +- 2^-46): an f64 sum
 // of them would be halfway between two f32, and rounding it again would go the wrong way. In half
 // of the rounds c is subnormal.
-TEST(matmul__a_sum_is_rounded_once) {
+BENCH_TEST(matmul__a_sum_is_rounded_once) {
     require_fmaf();
-    start_random();
     for (int i = 0; i < 200; i++) {
-        ptoisa_tile a = tile_new(PTOISA_F32, PTOISA_LEFT, PTOISA_ZZ, 7, 2);
-        ptoisa_tile b = tile_new(PTOISA_F32, PTOISA_RIGHT, PTOISA_ZN, 2, 5);
-        ptoisa_tile c = tile_new(PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 7, 5);
-        int exponent = i % 2 ? -149 : (int)random_in(0, 80) - 60;
+        test_begin(bench, PTOISA_A2A3, "TMATMUL");
+        test_tile *a = tile_new(bench, PTOISA_F32, PTOISA_LEFT, PTOISA_ZZ, 7, 2);
+        test_tile *b = tile_new(bench, PTOISA_F32, PTOISA_RIGHT, PTOISA_ZN, 2, 5);
+        test_tile *c = tile_new(bench, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 7, 5);
+        int exponent = i % 2 ? -149 : (int)test_in(bench, 0, 80) - 60;
         for (uint32_t r = 0; r < 7; r++) {
-            double odd =
-                i % 2 ? random_in(1, 0x3fffff) * 2 + 1 : random_in(0x400000, 0x7fffff) * 2 + 1;
-            tile_set(&a, r, 0, ldexp(odd, exponent / 2));
-            tile_set(&a, r, 1, ldexp(1 + 0x1p-23 * random_in(0, 1), exponent / 2));
+            double odd = i % 2 ? test_in(bench, 1, 0x3fffff) * 2 + 1
+                               : test_in(bench, 0x400000, 0x7fffff) * 2 + 1;
+            test_put(a, r, 0, ldexp(odd, exponent / 2));
+            test_put(a, r, 1, ldexp(1 + 0x1p-23 * test_in(bench, 0, 1), exponent / 2));
         }
         for (uint32_t j = 0; j < 5; j++) {
-            double sign = random_in(0, 1) ? 0.5 : -0.5;
-            tile_set(&b, 0, j, ldexp(1, exponent - exponent / 2));
-            tile_set(&b, 1, j, ldexp(sign * (1 - 0x1p-23), exponent - exponent / 2));
+            double sign = test_in(bench, 0, 1) ? 0.5 : -0.5;
+            test_put(b, 0, j, ldexp(1, exponent - exponent / 2));
+            test_put(b, 1, j, ldexp(sign * (1 - 0x1p-23), exponent - exponent / 2));
         }
-        check_codes(&c, NULL, &a, &b, false);
+        check_codes(bench, c, NULL, a, b, false);
     }
 }
 
@@ -352,41 +288,47 @@ typedef struct ranges {
 } ranges;
 
 // +-1.xxxxxxx * 2^exponent, or 0: all that bf16 has, subnormal numbers included.
-static double number_of(int low, int high) {
-    const double significand = 1 + random_in(0, 127) / 128.0;
-    const int exponent = low + (int)random_in(0, (uint32_t)(high - low));
-    return random_in(0, 9) == 0 ? 0 : ldexp(random_in(0, 1) ? significand : -significand, exponent);
+static double number_of(test_bench *bench, int low, int high) {
+    const double significand = 1 + test_in(bench, 0, 127) / 128.0;
+    const int exponent = low + (int)test_in(bench, 0, (uint32_t)(high - low));
+    return test_chance(bench, 10)
+               ? 0
+               : ldexp(test_chance(bench, 2) ? significand : -significand, exponent);
 }
 
-static void check_ranges(const ranges *of, uint32_t m, uint32_t k, uint32_t n) {
-    ptoisa_tile a =
-        tile_new(PTOISA_BF16, PTOISA_LEFT, random_in(0, 1) ? PTOISA_NZ : PTOISA_ZZ, m, k);
-    ptoisa_tile b = tile_new(PTOISA_BF16, PTOISA_RIGHT, PTOISA_ZN, k, n);
-    ptoisa_tile c = tile_new(PTOISA_F32, PTOISA_ACC, PTOISA_NZ, m, n);
+static void check_ranges(test_bench *bench, const ranges *of, uint32_t m, uint32_t k, uint32_t n) {
+    test_begin(bench, PTOISA_A2A3, "TMATMUL");
+    const ptoisa_tile *a = &tile_new(bench, PTOISA_BF16, PTOISA_LEFT,
+                                     test_chance(bench, 2) ? PTOISA_NZ : PTOISA_ZZ, m, k)
+                                ->tile;
+    const ptoisa_tile *b = &tile_new(bench, PTOISA_BF16, PTOISA_RIGHT, PTOISA_ZN, k, n)->tile;
+    test_tile *c = test_written(tile_new(bench, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, m, n));
     for (uint32_t i = 0; i < k; i++) {
         for (uint32_t j = 0; j < m; j++) {
-            tile_set(&a, j, i, i < of->until ? number_of(of->a_low, of->a_high) : 0);
+            test_put(&bench->tiles[0], j, i,
+                     i < of->until ? number_of(bench, of->a_low, of->a_high) : 0);
         }
         for (uint32_t j = 0; j < n; j++) {
-            tile_set(&b, i, j, number_of(of->b_low, of->b_high));
+            test_put(&bench->tiles[1], i, j, number_of(bench, of->b_low, of->b_high));
         }
     }
     float *sums = (float *)calloc((size_t)m * n, sizeof *sums);
     assert_non_null(sums);
     TEST_GRID(uint32_t, i, m * n, j, k) {
-        sums[i] = fmaf((float)ptoisa_get(&a, i / n, j), (float)ptoisa_get(&b, j, i % n), sums[i]);
+        sums[i] = fmaf((float)ptoisa_get(a, i / n, j), (float)ptoisa_get(b, j, i % n), sums[i]);
     }
+    test_run(bench);
     for (int x = 0; x < CODES; x++) {
         ptoisa_mm_code code;
         if (!code_at(x, &code)) {
             continue;
         }
-        ptoisa_mm_task task = {&c, NULL, &a, &b, false};
-        memset(c.data, 0xff, ptoisa_tile_bytes(&c));
+        ptoisa_mm_task task = {&c->tile, NULL, a, b, false};
+        memset(c->tile.data, 0xff, c->bytes);
         ptoisa_mm_run(&code, &task);
-        assert_true(!code.span || ptoisa_mm_kind_of(&code, &a, &b) == PTOISA_MM_DOTS);
+        assert_true(!code.span || ptoisa_mm_kind_of(&code, a, b) == PTOISA_MM_DOTS);
         for (uint32_t i = 0; i < m * n; i++) {
-            float got = ((const float *)c.data)[ptoisa_offset(&c, i / n, i % n)];
+            float got = (float)ptoisa_get(&c->tile, i / n, i % n);
             if (memcmp(&got, &sums[i], 4) != 0 && !(got != got && sums[i] != sums[i])) {
                 fail_msg("code %d: (%u, %u) is %a, not %a: 2^%d to 2^%d, 2^%d to 2^%d", x, i / n,
                          i % n, (double)got, (double)sums[i], of->a_low, of->a_high, of->b_low,
@@ -394,14 +336,13 @@ static void check_ranges(const ranges *of, uint32_t m, uint32_t k, uint32_t n) {
             }
         }
     }
-    tiles_free();
     free(sums);
+    test_end(bench);
 }
 
 // The instruction for bf16 takes and gives subnormal numbers as 0: it must not meet any.
-TEST(matmul__whole_blocks_of_bf16_to_the_ends_of_their_range) {
+BENCH_TEST(matmul__whole_blocks_of_bf16_to_the_ends_of_their_range) {
     require_fmaf();
-    start_random();
     static const ranges cases[] = {
         {-4, 4, -4, 4, 4095},        {-56, -56, -56, -56, 4095}, {-57, -57, -56, -56, 4095},
         {-56, -50, -57, -50, 4095},  {-112, -100, 0, 9, 4095},   {-113, -100, 0, 9, 4095},
@@ -412,8 +353,9 @@ TEST(matmul__whole_blocks_of_bf16_to_the_ends_of_their_range) {
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases * 6; i++) {
         const ranges *of = &cases[i / 6];
         const uint32_t depths[] = {16, 48, 512, 528, 1040, 1536};
-        if (is_tried()) {
-            check_ranges(of, 16 * random_in(1, 3), depths[i % 6], 32 * random_in(1, 3));
+        if (is_tried(bench)) {
+            check_ranges(bench, of, 16 * test_in(bench, 1, 3), depths[i % 6],
+                         32 * test_in(bench, 1, 3));
         }
     }
 }
