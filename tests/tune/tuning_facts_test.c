@@ -71,6 +71,7 @@ static uint64_t next_number(void) {
 static ptowsp_tuning_key next_key(void) {
     ptowsp_tuning_key key = {.kernel = strtoull(next_word(), NULL, 16)};
     key.machine = next_word();
+    key.machine = *key.machine == '-' ? NULL : key.machine;
     char *at = next_word();
     for (int i = 0; *at >= '0' && *at <= '9'; i++, at += *at == 'x') {
         key.sizes[i] = strtoull(at, &at, 10);
