@@ -158,19 +158,16 @@ TEST(attend__usual_dimensions_and_groups_are_exact_in_every_type) {
 // One request, of one KV head, in pages of 8.
 static scene *plain_scene(ptowsp_attend_type type, uint32_t group, int32_t queries, int32_t kv) {
     scene *c = (scene *)test_alloc(1, sizeof *c);
-    c->type = type;
-    c->layout = LAYOUT_SLOTS;
-    c->key_dim = 64;
-    c->value_dim = 80;
-    c->magnitude = 3.0f;
-    c->s.kv[0] = kv;
-    c->s.queries[0] = queries;
-    c->s.batch.query_lengths = c->s.queries;
-    c->s.batch.sequence_count = 1;
-    c->s.config.kv_head_count = 1;
-    c->s.config.group = group;
-    c->s.config.page_size = 8;
-    c->s.config.is_causal = true;
+    *c = (scene){
+        .type = type,
+        .layout = LAYOUT_SLOTS,
+        .key_dim = 64,
+        .value_dim = 80,
+        .magnitude = 3.0f,
+        .s = {.kv = {kv},
+              .queries = {queries},
+              .batch = {.query_lengths = c->s.queries, .sequence_count = 1},
+              .config = {.kv_head_count = 1, .group = group, .page_size = 8, .is_causal = true}}};
     return c;
 }
 
@@ -191,34 +188,31 @@ TEST(attend__large_scores_and_caps_stay_exact) {
     }
 }
 
+// The key or the value of a token of a plain scene of f32.
+static float *row_of(const scene *c, uint32_t is_value, uint32_t token) {
+    const ptowsp_attend_strides *strides = is_value ? &c->kv.value_strides : &c->kv.key_strides;
+    return (float *)(void *)c->cache[is_value] + place_of(c, strides, 0, token, 0);
+}
+
 TEST(attend__of_one_token_is_its_value_row) {
-    float keys[16], values[16], query[16] = {3.0f}, acc[16], out[16], lse;
-    for (int d = 0; d < 16; d++) {
-        keys[d] = 1.0f;
-        values[d] = (float)d;
+    scene *c = plain_scene(PTOWSP_ATTEND_F32, 1, 1, 1);
+    scene_make(c, 1);
+    for (uint32_t d = 0; d < 80; d++) {
+        c->queries[d % 64] = 0.75f;
+        row_of(c, 0, 0)[d % 64] = 1.0f;
+        row_of(c, 1, 0)[d] = (float)d;
     }
-    ptowsp_attend_step step = {0};
-    ptowsp_attend_cache kv = {.keys = keys, .values = values};
-    kv.key_dim = kv.value_dim = 16;
-    uint32_t page = 0;
-    int32_t length = 1;
-    step.queries = query;
-    step.outputs = out;
-    step.lse = &lse;
-    const ptowsp_attention_batch given = {&length, NULL, 1};
-    ptowsp_attention_config config = {0};
-    step.batch = &given;
-    step.config = &config;
-    step.pages = &page;
-    ptowsp_attend_unit unit = {0, 0, 0, 1, 0, 1, NULL, 0};
+    const ptowsp_attend_unit unit = {0, 0, 0, 1, 0, 1, NULL, 0};
     ptowsp_partial state;
-    ptowsp_attend_compute(&kv, &step, &unit, &state, acc);
-    assert_true(state.m == 0.75f && state.l == 1.0f);  // 3 * 1 / sqrt(16)
-    ptowsp_attend_compute(&kv, &step, &unit, NULL, NULL);
-    assert_true(lse == 0.75f);
-    for (int d = 0; d < 16; d++) {
-        assert_true(acc[d] == (float)d && out[d] == (float)d);
+    float acc[80];
+    ptowsp_attend_compute(&c->kv, &c->step, &unit, &state, acc);
+    assert_true(state.m == 6 && state.l == 1);  // 0.75 * 64 / sqrt(64)
+    ptowsp_attend_compute(&c->kv, &c->step, &unit, NULL, NULL);
+    assert_true(c->lse[0] == 6);
+    for (int d = 0; d < 80; d++) {
+        assert_true(acc[d] == (float)d && c->outputs[d] == (float)d);
     }
+    test_release();
 }
 
 // -- bits -----------------------------------------------------------------------------------------
@@ -427,12 +421,6 @@ TEST(attend__tokens_that_no_row_sees_are_not_read) {
         }
         test_release();
     }
-}
-
-// The key or the value of a token of a plain scene of f32.
-static float *row_of(const scene *c, uint32_t is_value, uint32_t token) {
-    const ptowsp_attend_strides *strides = is_value ? &c->kv.value_strides : &c->kv.key_strides;
-    return (float *)(void *)c->cache[is_value] + place_of(c, strides, 0, token, 0);
 }
 
 TEST(attend__nan_of_a_token_stays_in_the_rows_that_see_it) {
