@@ -4,6 +4,7 @@
 #ifndef FUZZ_PROGRAM_WAYS_H
 #define FUZZ_PROGRAM_WAYS_H
 
+#include "choices.h"
 #include "workload_sample.h"
 
 static inline void run_on_lanes(sample *s, const ptowsp_program *program, uint32_t lane_count,
@@ -42,6 +43,31 @@ static inline void run_timed(sample *s, ptowsp_run *run, const outcome *first) {
     check_run(s, run, status);
     check_same(s, first, run, status, "measuring differs from executing");
     REQUIRE(s->module.watch.calls == 0);
+}
+
+// A program of these bytes in all of these ways, and in one more.
+static inline void run_input(const uint8_t *data, size_t size,
+                             void (*run_more)(sample *s, const ptowsp_program *program,
+                                              ptowsp_run *run, const outcome *first)) {
+    ptowsp_program *program = NULL;
+    sample *s = sample_make(choices_begin(data, size), 0);
+    sample_schedule(s, 0);
+    sample_expect(s);
+    ptowsp_status status = sample_compile(s, &s->module, &program);
+    if (status == PTOWSP_OK) {
+        ptowsp_run *run = test_run_of(s->context, program);
+        status = check_execution(s, run);
+        outcome *first = outcome_of(run, status);
+        run_on_lanes(s, program, 2, first);
+        run_on_lanes(s, program, 4, first);
+        run_timed(s, run, first);
+        run_more(s, program, run, first);
+        free(first);
+        test_destroy(run, program, NULL, NULL);
+    } else if (status != PTOWSP_STUCK || s->expected.status != PTOWSP_STUCK) {
+        complain(s, NULL, -1, "the program is refused");
+    }
+    sample_free(s);
 }
 
 #endif

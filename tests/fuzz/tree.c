@@ -15,9 +15,14 @@ static void end_cache(void) {
 }
 
 // Twice, with other bindings: sizes, lengths, symbols, arrays and data are not compiled in.
-static void run_tree(sample *s, const ptowsp_program *program, ptowsp_run *run) {
+static void run_tree(sample *s, const ptowsp_program *program, ptowsp_run *run,
+                     const outcome *first) {
     static bool has_cache;
     static unsigned input;
+    (void)first;
+    if (!npu_sample_is_supported(s, program)) {
+        return;
+    }
     if (!has_cache) {
         REQUIRE(npu_cache_begin(NULL) == 0);
         REQUIRE(atexit(end_cache) == 0);
@@ -35,25 +40,6 @@ static void run_tree(sample *s, const ptowsp_program *program, ptowsp_run *run) 
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    ptowsp_program *program = NULL;
-    ptowsp_run *run = NULL;
-    sample *s = sample_make(choices_begin(data, size), 0);
-    sample_schedule(s, 0);
-    sample_expect(s);
-    if (sample_compile(s, &s->module, &program) == PTOWSP_OK) {
-        REQUIRE(ptowsp_run_create(s->context, program, &run) == PTOWSP_OK);
-        const ptowsp_status status = check_execution(s, run);
-        outcome *first = outcome_of(run, status);
-        run_on_lanes(s, program, 2, first);
-        run_on_lanes(s, program, 4, first);
-        run_timed(s, run, first);
-        free(first);
-        if (npu_sample_is_supported(s, program)) {
-            run_tree(s, program, run);
-        }
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
-    }
-    sample_free(s);
+    run_input(data, size, run_tree);
     return 0;
 }
