@@ -11,74 +11,52 @@ static ptowsp_cycles no_cycles(const ptowsp_task *task, void *user) {
     return 0;
 }
 
-// Declares something of some kind under a name.
-static void declare(const fixture *f, int kind, const char *name) {
+// Declares something of some kind under a name, and returns what it is called.
+static const char *declare(const fixture *f, int kind, const char *name) {
     ptowsp_kernel_desc kernel = {.fn = no_cycles, .name = "k"};
-    ptowsp_tensor_desc tensor = {.dtype = PTOWSP_I32};
     switch (kind) {
-    case 0: ptowsp_axis_dense(f->m, name, 3); break;
-    case 1: ptowsp_axis_dynamic(f->m, name); break;
-    case 2: ptowsp_axis_ragged(f->m, name); break;
-    case 3: ptowsp_axis_sparse(f->m, name); break;
-    case 4: ptowsp_symbol(f->m, name); break;
-    case 5: ptowsp_array_at(f->m, name, PTOWSP_I32, ptowsp_i64(f->m, 0)); break;
+    case 0: ptowsp_axis_dense(f->m, name, 3); return "axis";
+    case 1: ptowsp_axis_dynamic(f->m, name); return "axis";
+    case 2: ptowsp_axis_ragged(f->m, name); return "axis";
+    case 3: ptowsp_axis_sparse(f->m, name); return "axis";
+    case 4: ptowsp_symbol(f->m, name); return "symbol";
+    case 5: ptowsp_array_at(f->m, name, PTOWSP_I32, ptowsp_i64(f->m, 0)); return "array";
     case 6:
-        tensor.name = name;
-        ptowsp_tensor_make(f->m, &tensor);
-        break;
+        ptowsp_tensor_make(f->m, &(ptowsp_tensor_desc){.name = name, .dtype = PTOWSP_I32});
+        return "tensor";
     case 7:
         kernel.name = name;
         ptowsp_kernel_make(f->m, &kernel);
-        break;
+        return "kernel";
     case 8: PTOWSP_WORKLOAD(f->m, name) {
         }
-        break;
-    case 9: {
-        const ptowsp_tile_param tile = {name, PTOWSP_IN, PTOWSP_I32, 1, 1};
-        kernel.tiles[0] = tile;
+        return "workload";
+    case 9:
+        kernel.tiles[0] = (ptowsp_tile_param){name, PTOWSP_IN, PTOWSP_I32, 1, 1};
         ptowsp_kernel_make(f->m, &kernel);
-        break;
-    }
-    case 10: {
-        const ptowsp_scalar_param scalar = {name, PTOWSP_TYPE_I64};
-        kernel.scalars[0] = scalar;
+        return "tile parameter";
+    case 10:
+        kernel.scalars[0] = (ptowsp_scalar_param){name, PTOWSP_TYPE_I64};
         ptowsp_kernel_make(f->m, &kernel);
-        break;
-    }
+        return "scalar parameter";
     case 11:
         ptowsp_workload_begin(f->m, "main");
         ptowsp_workload_param(f->m, name, PTOWSP_TYPE_I64);
-        break;
+        return "parameter";
     case 12:
         ptowsp_workload_begin(f->m, "main");
         ptowsp_parallel_begin(f->m, name, ptowsp_axis_dense(f->m, "x", 1));
-        break;
+        return "variable";
     case 13:
         ptowsp_workload_begin(f->m, "main");
         ptowsp_call_make(f->m, name, NULL, 0);
-        break;
-    case 14: ptowsp_task_variable(f->m, name); break;
-    default: ptowsp_task_tag(f->m, name); break;
+        return "called workload";
+    case 14: ptowsp_task_variable(f->m, name); return "variable";
+    default: ptowsp_task_tag(f->m, name); return "tag";
     }
 }
 
 FIXTURE_TEST(names__names_have_one_to_63_plain_characters) {
-    static const char *const what[16] = {"axis",
-                                         "axis",
-                                         "axis",
-                                         "axis",
-                                         "symbol",
-                                         "array",
-                                         "tensor",
-                                         "kernel",
-                                         "workload",
-                                         "tile parameter",
-                                         "scalar parameter",
-                                         "parameter",
-                                         "variable",
-                                         "called workload",
-                                         "variable",
-                                         "tag"};
     static const char long_name[] =
         "0123456789012345678901234567890123456789012345678901234567890123";  // 64
     const char *const bad[] = {"", long_name, "a\"b", "a'b", "a\\b", "a\nb", "\xc3\xa9", "\x7f"};
@@ -86,12 +64,11 @@ FIXTURE_TEST(names__names_have_one_to_63_plain_characters) {
         for (size_t i = 0; i < COUNT_OF(bad); i++) {
             char text[160];
             fixture_renew(f);
-            bool is_inside = kind >= 11 && kind <= 13;
+            const char *what = declare(f, kind, bad[i]);
             snprintf(text, sizeof text,
                      "%s: the name of this %s is not 1 to 63 printable ASCII characters without "
                      "quotes and backslash",
-                     is_inside ? "main" : "module", what[kind]);
-            declare(f, kind, bad[i]);
+                     kind >= 11 && kind <= 13 ? "main" : "module", what);
             module_error_is(f, PTOWSP_INVALID_PARAMS, text);
         }
         fixture_renew(f);
