@@ -16,6 +16,15 @@ static size_t print_module(const ptowsp_module *module, char *text) {
     return buffer.length;
 }
 
+// What has been printed is read, and printed the same.
+static void reads_again(ptowsp_context *context, size_t length) {
+    ptowsp_module *read;
+    test_ok(context, ptowsp_module_parse(context, printed, length, NULL, &read, NULL));
+    print_module(read, again);
+    assert_string_equal(again, printed);
+    ptowsp_module_destroy(read);
+}
+
 static ptowsp_cycles no_work(const ptowsp_task *task, void *user) {
     (void)task;
     (void)user;
@@ -58,11 +67,7 @@ TEST(parse__gives_the_module_and_the_program_that_were_printed) {
         sample *s = sample_make(seed, i);
         ptowsp_module *read;
         size_t length = print_module(s->module.module, printed);
-        ptowsp_status status = ptowsp_module_parse(s->context, printed, length, &desc, &read, NULL);
-        if (status != PTOWSP_OK) {
-            print_error("%s\n", ptowsp_context_error(s->context).text);
-        }
-        assert_ok(status);
+        test_ok(s->context, ptowsp_module_parse(s->context, printed, length, &desc, &read, NULL));
         print_module(read, again);
         assert_string_equal(again, printed);
         print_program(s->context, s->module.module, printed);
@@ -105,24 +110,10 @@ static size_t write_names(char *text, int chosen, const char *word) {
 CONTEXT_TEST(parse__takes_words_of_the_grammar_as_names) {
     for (const char *word = strtok(word_text, "\n"); word; word = strtok(NULL, "\n")) {
         for (int name = 0; name < NAME_COUNT; name++) {
-            ptowsp_module *module, *read;
+            ptowsp_module *module;
             const size_t length = write_names(printed, name, word);
-            ptowsp_status status =
-                ptowsp_module_parse(context, printed, length, NULL, &module, NULL);
-            if (status != PTOWSP_OK) {
-                print_error("%c is %s: %s\n", 'a' + name, word, ptowsp_context_error(context).text);
-            }
-            assert_ok(status);
-            size_t size = print_module(module, printed);
-            status = ptowsp_module_parse(context, printed, size, NULL, &read, NULL);
-            if (status != PTOWSP_OK) {
-                print_error("%c is %s: printed, %s\n", 'a' + name, word,
-                            ptowsp_context_error(context).text);
-            }
-            assert_ok(status);
-            print_module(read, again);
-            assert_string_equal(again, printed);
-            ptowsp_module_destroy(read);
+            test_ok(context, ptowsp_module_parse(context, printed, length, NULL, &module, NULL));
+            reads_again(context, print_module(module, printed));
             ptowsp_module_destroy(module);
         }
     }
@@ -131,7 +122,7 @@ CONTEXT_TEST(parse__takes_words_of_the_grammar_as_names) {
 // Each operation is printed with a parenthesis and an operator at most, and 2 x 200 levels are read.
 CONTEXT_TEST(parse__reads_expressions_as_deep_as_they_are_built) {
     for (int kind = 0; kind < 6; kind++) {
-        ptowsp_module *module, *read;
+        ptowsp_module *module;
         assert_ok(ptowsp_module_create(context, NULL, &module));
         ptowsp_workload_begin(module, "w");
         ptowsp_expr v = ptowsp_parallel_begin(module, "i", ptowsp_axis_dense(module, "n", 3)),
@@ -148,11 +139,7 @@ CONTEXT_TEST(parse__reads_expressions_as_deep_as_they_are_built) {
         ptowsp_slot_set_make(module, 0, e);
         ptowsp_scope_end(module);
         ptowsp_scope_end(module);
-        print_module(module, printed);
-        assert_ok(ptowsp_module_parse(context, printed, strlen(printed), NULL, &read, NULL));
-        print_module(read, again);
-        assert_string_equal(again, printed);
-        ptowsp_module_destroy(read);
+        reads_again(context, print_module(module, printed));
         ptowsp_module_destroy(module);
     }
 }
@@ -193,21 +180,13 @@ TEST(parse__survives_any_refused_allocation_and_any_mutation) {
     ptowsp_module *module;
     ptowsp_context *context = test_context(&desc);
     size_t length = strlen(sample_text);
-    for (uint64_t n = 1;; n++) {
-        memory.refuse_at = memory.allocations + n;
-        ptowsp_status status =
-            ptowsp_module_parse(context, sample_text, length, NULL, &module, NULL);
-        if (status == PTOWSP_OK) {
-            break;
-        }
-        if (status != PTOWSP_OUT_OF_MEMORY) {
-            print_error("%s\n", ptowsp_context_error(context).text);
-        }
-        assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
-        assert_null(module);
-        assert_non_null(strstr(ptowsp_context_error(context).text, "out of memory"));
+    EACH_REFUSED(n, 10) {
+        test_refuse(&memory, n);
+        has_more = test_was_refused(
+            &memory, ptowsp_module_parse(context, sample_text, length, NULL, &module, NULL));
+        assert_true(has_more == (module == NULL));
+        assert_true(!has_more || strstr(ptowsp_context_error(context).text, "out of memory"));
     }
-    memory.refuse_at = 0;
     print_module(module, printed);
     assert_string_equal(printed, sample_text);  // it is written as prints are
     ptowsp_module_destroy(module);
@@ -221,11 +200,7 @@ TEST(parse__survives_any_refused_allocation_and_any_mutation) {
         }
         if (ptowsp_module_parse(context, printed, length, NULL, &module, NULL) == PTOWSP_OK) {
             good++;
-            size_t again_length = print_module(module, printed);
-            ptowsp_module_destroy(module);
-            assert_ok(ptowsp_module_parse(context, printed, again_length, NULL, &module, NULL));
-            print_module(module, again);
-            assert_string_equal(again, printed);
+            reads_again(context, print_module(module, printed));
             ptowsp_module_destroy(module);
         }
     }
