@@ -17,8 +17,8 @@ enum { FOUND = true };
 
 typedef void (*breaking)(ptowsp_context *context);
 
-// Contexts are destroyed after all that was made from them, programs after their runs; a worker is one
-// of its count. What breaks that is FOUND.
+// Contexts are destroyed after all that was made from them, programs after their runs; a worker is
+// one of its count. What breaks that is FOUND.
 #define BREAKS(name, aborts)                                                                       \
     static void name(ptowsp_context *context);                                                     \
     TEST(assert__##name) {                                                                         \

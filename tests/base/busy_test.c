@@ -1,4 +1,5 @@
-// Errors leave a status and a text in their context: BUSY, failed kernels, and fields and sizes by their names.
+// Errors leave a status and a text in their context: BUSY, failed kernels, and fields and sizes by
+// their names.
 
 #include "test.h"
 

@@ -14,7 +14,8 @@
 
 enum { TEXT_MAX = 1 << 15, PAD_MAX = 16 };
 
-// tests/base/growth.txt with so many declarations of each kind and statements in the places that it names.
+// tests/base/growth.txt with so many declarations of each kind and statements in the places that it
+// names.
 static size_t text_of(char *text, uint32_t pads) {
     char line[200], *at = text;
     FILE *file = fopen("tests/base/growth.txt", "r");
@@ -124,9 +125,10 @@ static void say_line(growing_text *text, const char *line, uint32_t number, uint
     }
 }
 
-// A kind of tests/base/growing.txt. Lines that begin with * one after another are there for each number, with *0 to *3
-// for numbers that have this remainder by 4; + goes on with the line before for each number but 0. Channels of
-// replicas have room for all, as each change of a process costs as much as a replica has variables.
+// A kind of tests/base/growing.txt. Lines that begin with * one after another are there for each
+// number, with *0 to *3 for numbers that have this remainder by 4; + goes on with the line before
+// for each number but 0. Channels of replicas have room for all, as each change of a process costs
+// as much as a replica has variables.
 static void declare(growing_text *text, const char *kind, uint32_t n) {
     enum { BLOCK_MAX = 8 };
     char lines[BLOCK_MAX][100];

@@ -1,5 +1,5 @@
-// Layouts: what ranks hold, joins and relayouts, each against data that is really spread; and by facts, with what is
-// refused.
+// Layouts: what ranks hold, joins and relayouts, each against data that is really spread; and by
+// facts, with what is refused.
 
 #include "facts.h"
 

@@ -1,4 +1,5 @@
-// Dumps as facts (support/facts.h): replays, findings, rings, explanations, and what is refused, by hand.
+// Dumps as facts (support/facts.h): replays, findings, rings, explanations, and what is refused, by
+// hand.
 
 #include "dump_write.h"
 

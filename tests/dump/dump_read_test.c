@@ -1,5 +1,5 @@
-// Reading dumps: nothing that is cut, changed or out of memory does any harm. What is refused, with its text, is in
-// dumps.facts.
+// Reading dumps: nothing that is cut, changed or out of memory does any harm. What is refused, with
+// its text, is in dumps.facts.
 
 #include "dump_write.h"
 #include "support/files.h"

@@ -1,5 +1,5 @@
-// Replays of runs of our own, which have to take the same time again, to the cycle. Those of dumps by hand are in
-// dumps.facts.
+// Replays of runs of our own, which have to take the same time again, to the cycle. Those of dumps
+// by hand are in dumps.facts.
 
 #include "dump_write.h"
 #include "random_schedule.h"

@@ -1,5 +1,5 @@
-// The examples' lengths: the generator against the statistics of its distribution, and the trace readers by facts:
-// small traces and what is refused.
+// The examples' lengths: the generator against the statistics of its distribution, and the trace
+// readers by facts: small traces and what is refused.
 
 #include "facts.h"
 

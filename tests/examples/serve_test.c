@@ -1,5 +1,6 @@
-// The parts of the serving simulation: costs, models and the engine by facts, where every step takes the same time, and
-// random loads, whose sums must be right. The program is tested by serve_trace_test.sh.
+// The parts of the serving simulation: costs, models and the engine by facts, where every step
+// takes the same time, and random loads, whose sums must be right. The program is tested by
+// serve_trace_test.sh.
 
 #include "facts.h"
 

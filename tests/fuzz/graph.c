@@ -1,6 +1,6 @@
-// A libFuzzer target: bytes are the tasks and edges of a graph, how its tasks end and how its ranges are
-// cut. On one lane and on three it does what running in order does (graph_random.h): values, statuses and
-// causes. With an edge that closes a cycle it is refused, and no task runs.
+// A libFuzzer target: bytes are the tasks and edges of a graph, how its tasks end and how its
+// ranges are cut. On one lane and on three it does what running in order does (graph_random.h):
+// values, statuses and causes. With an edge that closes a cycle it is refused, and no task runs.
 
 #include "choices.h"
 

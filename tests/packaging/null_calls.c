@@ -62,7 +62,8 @@ static void *copy_of(const void *data, size_t size) {
 #define COPY(type, ...)   ((type *)copy_of(&(type)__VA_ARGS__, sizeof(type)))
 #define KEEP(type, value) ((type *)copy_of((const type[1]){value}, sizeof(type)))
 
-// A function that makes an object, or goes on with one, by a call; and one that fills a structure that stays.
+// A function that makes an object, or goes on with one, by a call; and one that fills a structure
+// that stays.
 #define MAKES(type, name, first, call)                                                             \
     static type *name(void) {                                                                      \
         type *made = first;                                                                        \

@@ -13,7 +13,8 @@
 //      lists     that kernel, as printed; listed, unlisted PART / PART: of it as printed
 //      refused   STATUS [at LINE] [TEXT], which may begin with its place, line:column
 //
-// What is printed is read again, and printed the same; so is its last kernel. A program is saved and loaded. Kernels to which nothing is attached take 1 cycle.
+// What is printed is read again, and printed the same; so is its last kernel. A program is saved
+// and loaded. Kernels to which nothing is attached take 1 cycle.
 
 #ifndef CASE_TEXTS_H
 #define CASE_TEXTS_H

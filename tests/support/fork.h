@@ -52,8 +52,8 @@ enum { CHILD_FAILED = 1, CHILD_SECONDS = 60 };
         }                                                                                          \
     } while (0)
 
-// Runs a function in a child, which ends with 0 or, if that is given, with another status, which is returned. One
-// that hangs is ended by a signal.
+// Runs a function in a child, which ends with 0 or, if that is given, with another status, which is
+// returned. One that hangs is ended by a signal.
 static inline int test_in_child(void (*fn)(void *user), void *user, int other) {
     const pid_t child = test_fork();
     assert_true(child >= 0);

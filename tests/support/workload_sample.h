@@ -139,8 +139,8 @@ static inline ptowsp_status sample_compile(sample *s, ref_module *module,
     return ptowsp_program_create(s->context, module->module, &desc, out_program);
 }
 
-// The program of the sample as it is after it has been saved and loaded; it is printed as it was. What does not
-// compile (NULL) cannot be saved either.
+// The program of the sample as it is after it has been saved and loaded; it is printed as it was.
+// What does not compile (NULL) cannot be saved either.
 static inline ptowsp_program *sample_reload(sample *s, const ptowsp_program *program) {
     static char saved[1 << 20], texts[2][1 << 20];
     ptowsp_schedule schedule;

@@ -1,6 +1,6 @@
-// Saved programs: a file that a person has read; damage of every bit and at every length, also with a good
-// checksum; refused memory. Random programs are in workload_random_test.c, what is said of damage, and
-// where, in texts.facts, and how keys are written in cases/printed.case.
+// Saved programs: a file that a person has read; damage of every bit and at every length, also with
+// a good checksum; refused memory. Random programs are in workload_random_test.c, what is said of
+// damage, and where, in texts.facts, and how keys are written in cases/printed.case.
 
 #include "files.h"
 

@@ -1,7 +1,8 @@
-// Hostile texts as facts (support/facts.h): modules that no case can hold, without a first line that declares the module,
-// with bytes and ends of lines of their own, and with kernels that are attached; and saved programs. A text that is refused
-// is also cut off at every byte, which must end in an error or a module, under a sanitizer. All other sentences that a
-// parser can say stand in tests/cases/syntax.case.
+// Hostile texts as facts (support/facts.h): modules that no case can hold, without a first line
+// that declares the module, with bytes and ends of lines of their own, and with kernels that are
+// attached; and saved programs. A text that is refused is also cut off at every byte, which must
+// end in an error or a module, under a sanitizer. All other sentences that a parser can say stand
+// in tests/cases/syntax.case.
 
 #include "src/text/parse.h"
 
