@@ -55,7 +55,7 @@ static void begin(void) {
 }
 
 static const facts_field *fields(void) {
-    FACTS_RETURN(FIELD_TEXT(path), FIELD_TEXT(content), FIELD(quota));
+    FACTS_RETURN(FIELD(path), FIELD(content), FIELD(quota));
 }
 
 TEST(processors__the_smallest_quota_counts_in_both_versions) {
