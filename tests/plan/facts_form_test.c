@@ -110,7 +110,12 @@ static const struct {
     {"ratio near 1.5 2", "one more"},
     {"number = 4294967296", "4294967296 is no value of number"},
     {"number = 8", "has_claim"},
+    {NULL, "has_case"},  // a file without cases
     {"number = 8\ncase d\n  pass", "the case before says nothing"},
+    {"again", "has_claim"},
+    {"pass\n  by fail", "!is_asked"},
+    {"pass\n  by fail\n  by pass", "by fail: nothing is refused"},
+    {"pass\n  by fail\ncase d\n  pass", "the case before says nothing"},
     {"nobody is 3", "there is no field or call nobody is 3"},
     {"pass now", "there is no field or call pass now"},
     {"fail", "it is wrong"},
@@ -129,7 +134,9 @@ TEST(facts_form__the_reader_refuses_what_it_does_not_compare) {
     assert_true(file >= 0);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char text[200], output[2000];
-        const int length = snprintf(text, sizeof text, "case c\n  %s\n", rows[i].line);
+        const char *line = rows[i].line ? rows[i].line : "";
+        const int length =
+            snprintf(text, sizeof text, rows[i].line ? "case c\n  %s\n" : "# %s\n", line);
         int status, out[2];
         assert_int_equal(ftruncate(file, 0) + pwrite(file, text, (size_t)length, 0), length);
         assert_int_equal(pipe(out), 0);
@@ -152,7 +159,7 @@ TEST(facts_form__the_reader_refuses_what_it_does_not_compare) {
         waitpid(process, &status, 0);
         if ((status == 0) != (rows[i].complaint == NULL) ||
             (rows[i].complaint && !strstr(output, rows[i].complaint))) {
-            fail_msg("\"%s\": %s", rows[i].line, output);
+            fail_msg("\"%s\": %s", line, output);
         }
     }
     close(file);

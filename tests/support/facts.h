@@ -392,7 +392,8 @@ static inline void facts_refused(const facts *s, const char *calls, const char *
 
 static inline void facts_run(facts *s) {
     char text[2000], calls[200] = "";
-    bool has_claim = true;  // the case before
+    bool has_case = false, has_claim = true;  // the case before
+    bool is_asked = false;                    // who refuses: nothing has been refused since
     const size_t held = test_held.count;
     FILE *file = fopen(s->path, "r");
     assert_non_null(file);
@@ -405,19 +406,25 @@ static inline void facts_run(facts *s) {
         for (size_t end = strlen(text); end > 0 && text[end - 1] == ' '; text[--end] = '\0') {
         }
         if (strncmp(at, "case ", 5) == 0) {
-            if (!has_claim) {
+            if (!has_claim || is_asked) {
                 FACTS_FAIL(s, "%s: the case before says nothing", at);
             }
             has_claim = false;
+            has_case = true;
             calls[0] = '\0';
             s->begin();
             continue;
         } else if (strncmp(at, "refused ", 8) == 0) {
             facts_refused(s, calls, at + 8);
             has_claim = true;
+            is_asked = false;
             continue;
         } else if (strncmp(at, "by ", 3) == 0) {
+            if (is_asked) {
+                FACTS_FAIL(s, "by %s: nothing is refused", calls);
+            }
             assert_true((size_t)snprintf(calls, sizeof calls, "%s", at + 3) < sizeof calls);
+            is_asked = true;
             continue;
         }
         for (; *at && *at != '#'; at = next) {
@@ -437,7 +444,7 @@ static inline void facts_run(facts *s) {
                 has_claim = has_claim || is_claim;
                 continue;
             }
-            has_claim = has_claim || !strstr(at, " = ");
+            has_claim = has_claim || !(strstr(at, " = ") || strcmp(at, "again") == 0);
             if (f) {
                 facts_line(s, f, at, at + length);
             } else if (strcmp(at, "again") == 0) {
@@ -450,7 +457,7 @@ static inline void facts_run(facts *s) {
     }
     fclose(file);
     test_release_to(held);
-    assert_true(has_claim);
+    assert_true(has_case && has_claim && !is_asked);
 }
 
 #endif
