@@ -94,7 +94,6 @@ static ptowsp_what_if what_if;
 static ptowsp_run_mode mode;
 static ptowsp_transient_sizes sizes;
 static ptowsp_export_format format;
-static bool has_output;
 static char written[8000];
 static const char *text = written;
 
@@ -131,7 +130,7 @@ static void begin(void) {
     memset(values, 0, sizeof values);
     memset(indices, 0, sizeof indices);
     memset(&buffer, 0, sizeof buffer);
-    has_indptr = has_indices = has_csr = has_buffer = has_plan = has_output = true;
+    has_indptr = has_indices = has_csr = has_buffer = has_plan = true;
     has_units = has_merges = has_unit_begin = has_merge_begin = true;
     what_if = (ptowsp_what_if){.kernel = 1};
     mode = PTOWSP_RUN_EXECUTE;
@@ -201,8 +200,7 @@ static ptowsp_status execute(void) {
 }
 
 static ptowsp_status export_transients(void) {
-    const ptowsp_output none = {NULL, NULL};
-    return ptowsp_run_export_transients(run, format, NULL, has_output ? TEST_TEXT(written) : none);
+    return ptowsp_run_export_transients(run, format, NULL, TEST_TEXT(written));
 }
 
 #define CALL(name, result)                                                                         \
@@ -251,8 +249,8 @@ static const facts_field *fields(void) {
         MEMBER(merges, flags, MERGES), FIELDS(unit_begin, LANES + 1),
         FIELDS(merge_begin, LANES + 1), FIELD(what_if.kernel), FIELD(what_if.percent),
         FIELD(what_if.makespan_cycles), FIELD_NAMED(mode, modes), FIELD(sizes.sum),
-        FIELD(sizes.low), FIELD(sizes.peak), FIELD_NAMED(format, formats), FIELD(has_output),
-        FIELD(text), FIELD(task_count), FIELD(makespan), FIELDS(slots, slot_count));
+        FIELD(sizes.low), FIELD(sizes.peak), FIELD_NAMED(format, formats), FIELD(text),
+        FIELD(task_count), FIELD(makespan), FIELDS(slots, slot_count));
 }
 
 TEST(run_facts__hold) {
