@@ -151,9 +151,9 @@ static void begin(void) {
 
 static void label(void *user, uint64_t i, ptowsp_output output) {
     char number[64];
-    (void)user;
+    const char *before = *(const char *const *)user;
     output.write(output.user, number,
-                 (size_t)snprintf(number, sizeof number, "%s%d", label_text, (int)i));
+                 (size_t)snprintf(number, sizeof number, "%s%d", before, (int)i));
 }
 
 static ptowsp_output output(void) {
@@ -167,6 +167,7 @@ static ptowsp_status draw(void) {
     set.lane_names = has_lane_names ? lane_names : NULL;
     set.arrows = has_arrows ? arrows : NULL;
     set.label = has_label ? label : NULL;
+    set.user = &label_text;
     return ptowsp_spans_export(context, has_set ? &set : NULL, format, &options, output());
 }
 
