@@ -126,8 +126,8 @@ static ptowsp_status export_in_a_way(fixture *f, int way, ptowsp_output output) 
 // After any number of bytes; what has been written is the beginning of it all, and nothing comes after it.
 TEST_F(limits__outputs_that_fail_are_told_and_not_called_again) {
     ptowsp_transient_sizes sizes;
-    execute(f, "module m slots 2\naxis n 3\n"
-               "tensor x i32 [4, 8] global\ntensor mid i32 [4, 8] global transient\n"
+    execute(f, "module m slots 2\naxis n 100\n"
+               "tensor x i32 [100, 8] global\ntensor mid i32 [100, 8] global transient\n"
                "kernel w(axes 1, inout t i32 1 x 8) vector, 3 cycles, time only\n"
                "kernel put(axes 1, out t i32 1 x 8) vector, 2 cycles, time only\n"
                "workload main\n"
