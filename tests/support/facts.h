@@ -22,6 +22,8 @@
 //                               with this one, and with this text; then the case begins again
 //      again                    so it does
 //
+// A file without cases, a case that says nothing, and a `by` that no refusal follows are errors.
+//
 // In a text \n, \xHH and \\ are the end of a line, a byte and a backslash; \e and a backslash at the end of a line are
 // nothing. Numbers may have names. A suite has its objects in variables, and functions that begin a case and list the
 // fields as they are now.
