@@ -339,6 +339,7 @@ TEST(transient__a_block_has_all_of_them_and_nothing_more) {
     }
     assert_true(block[0] != 0x11 || block[1] != 0x11);
     assert_invalid(ptowsp_run_size_transients(f.run, NULL));
+    assert_ok(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_THREADS));
     fixture_end(&f);
 }
 
