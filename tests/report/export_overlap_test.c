@@ -359,10 +359,11 @@ TEST_F(overlap__texts_of_traces_are_utf8) {
     static const ptowsp_span spans[] = {{10, 1000, 0, 0}, {1000, 2000, 0, 0}};
     ptowsp_span_set set = set_of(spans, 2);
     set.names = bad;
-    set.title = bad[0];
+    set.title = "\xfd\xc3\xa9";
     set.label = label_bad;
     export_as(f, &set, PTOWSP_EXPORT_PERFETTO);
     has_times(0, "\xed\xa0");
+    assert_true(count_of("\xef\xbf\xbd\xc3\xa9", 5) > 0);
     assert_true(count_of("\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd \xc3\xa9", 15) > 0);
     assert_true(count_of("\xf0\x9f\x98\x80 \xef\xbf\xbd", 8) > 0);
 }
