@@ -77,6 +77,7 @@ typedef struct facts {
 #define FACTS_OF(name, x, n, count) FACTS_AS(name, x, n, count, NULL)
 #define FIELD(x)                    FACTS_OF(#x, x, sizeof(x), 1)
 #define FIELD_NAMED(x, names)       FACTS_AS(#x, x, sizeof(x), 1, names)
+#define NAMED(name, x)              FACTS_OF(name, x, sizeof(x), 1)
 #define FIELDS(x, count)            FACTS_OF(#x, (x)[0], sizeof((x)[0]), count)
 #define MEMBER(array, member, count)                                                               \
     FACTS_OF(#array "." #member, (array)->member, sizeof(*(array)), count)

@@ -168,7 +168,7 @@ static const char *error(uint64_t *out_index) {
 #define DTYPE_OF(name, value, size, text) [value] = text,
 #define FIELD_AS(name, x)                 FACTS_OF(name, x, sizeof(x), 1)
 #define SCHEDULE(member)                  FIELD_AS(#member, schedule.member)
-#define NAMED(member, names)              FACTS_AS(#member, schedule.member, sizeof schedule, 1, names)
+#define CHOICE(member, names)             FACTS_AS(#member, schedule.member, sizeof schedule, 1, names)
 #define POOL(i)                                                                                    \
     FIELD(pools[i].name), FIELD(pools[i].lane_count), FIELD(pools[i].depth),                       \
         FACTS_OF("pools[" #i "].kernels", pools[i].kernels[0], sizeof(char *), KERNELS)
@@ -181,9 +181,9 @@ static const facts_field *fields(void) {
     static const char *const dtypes[] = {"none", PTOWSP_DTYPES(DTYPE_OF) NULL};
     FACTS_RETURN(
         POOL(0), POOL(1), POOL(2), FIELD(module), FIELD(lines), FIELD(text), FIELD(has_desc),
-        FIELD_NAMED(target, targets), NAMED(issue, issues), NAMED(dispatch, dispatches),
-        NAMED(pools, pool_kinds), NAMED(window_policy, windows), NAMED(ready, orders),
-        NAMED(start, starts), NAMED(timing, timings), SCHEDULE(lane_count),
+        FIELD_NAMED(target, targets), CHOICE(issue, issues), CHOICE(dispatch, dispatches),
+        CHOICE(pools, pool_kinds), CHOICE(window_policy, windows), CHOICE(ready, orders),
+        CHOICE(start, starts), CHOICE(timing, timings), SCHEDULE(lane_count),
         SCHEDULE(vector_lane_count), SCHEDULE(cube_lane_count), SCHEDULE(window),
         SCHEDULE(dependencies), SCHEDULE(hazards), SCHEDULE(start_threshold),
         SCHEDULE(stream_count), SCHEDULE(timing_count), SCHEDULE(timing_cycles), SCHEDULE(release),
