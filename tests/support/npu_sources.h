@@ -5,6 +5,7 @@
 #ifndef PTOWSP_NPU_SOURCES_H
 #define PTOWSP_NPU_SOURCES_H
 
+#include "pipeline_reference.h"
 #include "workload_program.h"
 
 // The source of all kernels of a program: its text lives until the next one.
@@ -49,34 +50,10 @@ static inline void ref_kernel_source(const ref_program *p, int k, ptowsp_kernel_
 
 #define REF_KERNEL_SOURCE(program, k, desc) ref_kernel_source(program, k, desc)
 
-PTOWSP_SOURCE(
-    sim_source,
-
-    static inline ptowsp_cycles sk_cycles(const ptowsp_task *task, void *user) {
-        (void)user;
-        uint64_t value = (uint64_t)ptowsp_task_axis(task, 0);
-        uint64_t site = (uint64_t)ptowsp_task_axis(task, 1);
-        uint64_t mixed = (value * 31 + site * 17) % 1009;
-        uint64_t spread = (uint64_t)ptowsp_task_axis(task, 3);
-        return (uint64_t)ptowsp_task_axis(task, 2) + mixed * mixed % (spread + 1);
-    }
-
-    static inline ptowsp_cycles sk_work(const ptowsp_task *task, void *user) {
-        if (task->tile_count > 0) {
-            int32_t *cell = (int32_t *)task->tiles[0].data;
-            uint64_t z = (uint64_t)*cell * 31 + (uint64_t)ptowsp_task_axis(task, 0) * 7 +
-                         (uint64_t)ptowsp_task_axis(task, 1) + 0x9e3779b97f4a7c15u;
-            z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-            z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-            *cell = (int32_t)((z ^ (z >> 31)) >> 33);
-        }
-        return user ? ptowsp_task_fail(PTOWSP_KERNEL_FAILED) : sk_cycles(task, user);
-    })
-
 static inline void sim_kernel_source(ptowsp_kernel_desc *desc) {
     desc->source.text = sim_source;
-    desc->source.fn = "sk_work";
-    desc->source.cost = desc->cost ? "sk_cycles" : NULL;
+    desc->source.fn = "sim_work";
+    desc->source.cost = desc->cost ? "sim_kernel_cost" : NULL;
 }
 
 #define SIM_KERNEL_SOURCE(desc) sim_kernel_source(desc)

@@ -265,18 +265,6 @@ static inline sim_name sim_numbered(const char *kind, int number) {
     return name;
 }
 
-static inline ptowsp_cycles sim_kernel_cost(const ptowsp_task *task, void *user) {
-    (void)user;
-    return sim_cycles(ptowsp_task_axis(task, 0), ptowsp_task_axis(task, 1),
-                      ptowsp_task_axis(task, 2), ptowsp_task_axis(task, 3));
-}
-
-// What a task makes of its cell.
-static inline int32_t sim_update(int32_t cell, int64_t value, int64_t site) {
-    uint64_t random = (uint64_t)cell * 31 + (uint64_t)value * 7 + (uint64_t)site;
-    return (int32_t)(test_random(&random) >> 33);
-}
-
 static inline ptowsp_cycles sim_kernel_fn(const ptowsp_task *task, void *user) {
     sim_built *built = (sim_built *)user;
     int64_t value = ptowsp_task_axis(task, 0), site = ptowsp_task_axis(task, 1);
@@ -290,14 +278,13 @@ static inline ptowsp_cycles sim_kernel_fn(const ptowsp_task *task, void *user) {
     built->calls[task->index][0] = value;
     built->calls[task->index][1] = site;
     if (task->tile_count > 0) {
-        int32_t *cell = (int32_t *)task->tiles[0].data;
         built->loaded[task->index] = ptowsp_task_scalar(task, 0);
-        *cell = sim_update(*cell, value, site);
     }
+    const ptowsp_cycles cycles = sim_work(task, NULL);
     if (built->lanes) {
         lane_watch_leave(built->lanes, task);
     }
-    return sim_kernel_cost(task, NULL);
+    return cycles;
 }
 
 static inline ptowsp_expr sim_build_expr(const sim_built *built, int number) {

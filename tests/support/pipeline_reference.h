@@ -217,11 +217,36 @@ static inline uint64_t sim_max(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-// What the tasks' kernel computes from its axis arguments, here and there.
-static inline uint64_t sim_cycles(int64_t value, int64_t site, int64_t base, int64_t spread) {
-    uint64_t mixed = ((uint64_t)value * 31 + (uint64_t)site * 17) % 1009;
-    return (uint64_t)base + mixed * mixed % ((uint64_t)spread + 1);
-}
+// What the tasks' kernel computes from its axis arguments, and makes of its cell. Also as text, for trees.
+PTOWSP_SOURCE(
+    sim_source,
+
+    static inline uint64_t sim_cycles(int64_t value, int64_t site, int64_t base, int64_t spread) {
+        uint64_t mixed = ((uint64_t)value * 31 + (uint64_t)site * 17) % 1009;
+        return (uint64_t)base + mixed * mixed % ((uint64_t)spread + 1);
+    }
+
+    static inline ptowsp_cycles sim_kernel_cost(const ptowsp_task *task, void *user) {
+        (void)user;
+        return sim_cycles(ptowsp_task_axis(task, 0), ptowsp_task_axis(task, 1),
+                          ptowsp_task_axis(task, 2), ptowsp_task_axis(task, 3));
+    }
+
+    static inline int32_t sim_update(int32_t cell, int64_t value, int64_t site) {
+        uint64_t z =
+            (uint64_t)cell * 31 + (uint64_t)value * 7 + (uint64_t)site + 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return (int32_t)((z ^ (z >> 31)) >> 33);
+    }
+
+    static inline ptowsp_cycles sim_work(const ptowsp_task *task, void *user) {
+        if (task->tile_count > 0) {
+            int32_t *cell = (int32_t *)task->tiles[0].data;
+            *cell = sim_update(*cell, ptowsp_task_axis(task, 0), ptowsp_task_axis(task, 1));
+        }
+        return user ? ptowsp_task_fail(PTOWSP_KERNEL_FAILED) : sim_kernel_cost(task, user);
+    })
 
 static inline int64_t sim_eval(const sim_state *s, int actor, int number) {
     const sim_expr *e = &s->p->exprs[number];
