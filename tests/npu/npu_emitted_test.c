@@ -145,13 +145,13 @@ static bool has_words(const char *text, const char *part) {
     return false;
 }
 
-// A line of `repeat`, number i.
-static const char *repeated(const char *line, int i) {
-    const char *text = "", *name;
-    for (; (name = strstr(line, "$i")) != NULL; line = name + 2) {
-        text = textf("%s%.*s%d", text, (int)(name - line), line, i);
+// Writes a line of `repeat`, number i: of 65536 lines each would be a block of memory.
+static size_t repeat(char *out, const char *line, int i) {
+    size_t size = 0;
+    for (const char *name; (name = strstr(line, "$i")) != NULL; line = name + 2) {
+        size += (size_t)sprintf(out + size, "%.*s%d", (int)(name - line), line, i);
     }
-    return textf("%s%s", text, line);
+    return size + (size_t)sprintf(out + size, "%s", line);
 }
 
 // -- modules --------------------------------------------------------------------------------------
@@ -199,9 +199,11 @@ static const char *module_text(const subject *s) {
         } else if (sscanf(line + indent, "repeat %d %n", &count, &used) != 1) {
             size += (size_t)sprintf(text + size, "%s\n", line);
         }
+        const char *again = count ? unescaped(line + indent + used) : "";
         for (int i = 0; i < count; i++) {
-            size += (size_t)sprintf(text + size, "%.*s%s\n", (int)indent, line,
-                                    repeated(unescaped(line + indent + used), i));
+            size += (size_t)sprintf(text + size, "%.*s", (int)indent, line);
+            size += repeat(text + size, again, i);
+            text[size++] = '\n';
         }
         assert_true(size < TEXT_MAX * 4 - 1000);
     }
@@ -441,8 +443,11 @@ static void line_run(subject *s, const char *line) {
     int repeats, used;
     line += strspn(line, " ");
     if (sscanf(line, "repeat %d %n", &repeats, &used) == 1) {
+        char one[1000];
+        assert_true(strlen(line) < sizeof one / 2);
         for (int i = 0; i < repeats; i++) {
-            line_run(s, repeated(line + used, i));
+            repeat(one, line + used, i);
+            line_run(s, one);
         }
         return;
     }
