@@ -6,29 +6,25 @@
 #include "npu_equal.h"
 #include "npu_texts.h"
 
-#include "src/text/parse.h"
-
 typedef struct npu_tree {
     ptowsp_context *context;
-    ptowsp_module *m;
     ptowsp_program *program;
     ptowsp_run *run;
     ptowsp_npu *npu;  // NULL: it was written for others to compile
 } npu_tree;
 
-// Directives are lines of a schedule, indented, or "".
+// Loaded as a program that was saved. Directives are lines of its schedule, indented, or "".
 static inline void npu_tree_make(npu_tree *t, const char *module, const char *directives,
                                  const ptowsp_parse_kernel *kernels, uint32_t count) {
     const ptowsp_parse_desc attached = {kernels, count, 0};
-    const char *text = textf("%s%s%s", module, *directives ? "schedule\n" : "", directives);
-    pwsp_parse_saved saved;
+    const char *body = textf("%s%s%s", module, *directives ? "schedule\n" : "", directives);
+    const char *text =
+        textf("ptowsp program 1, %zu bytes, %016llx\n%s", strlen(body),
+              (unsigned long long)ptowsp_hash(PTOWSP_HASH_START, body, strlen(body)), body);
     memset(t, 0, sizeof *t);
-    memset(&saved, 0, sizeof saved);
     t->context = test_context(NULL);
     test_ok(t->context,
-            pwsp_parse_text(t->context, text, strlen(text), 1, &attached, &saved, &t->m, NULL));
-    const ptowsp_program_desc desc = {NULL, &saved.schedule};
-    t->program = test_program(t->context, t->m, &desc);
+            ptowsp_program_load(t->context, text, strlen(text), &attached, &t->program, NULL));
     t->run = test_run_of(t->context, t->program);
     t->npu = npu_tree_build(t->context, t->program);
 }
@@ -37,7 +33,7 @@ static inline void npu_tree_make(npu_tree *t, const char *module, const char *di
 static inline void npu_tree_free(npu_tree *t) {
     assert_true(npu_now.tally.other_texts == 0);
     ptowsp_npu_destroy(t->npu);
-    test_destroy(t->run, t->program, t->m, t->context);
+    test_destroy(t->run, t->program, NULL, t->context);
 }
 
 // Runs what is bound in both, with these blocks of memory: the library's status has this name.
