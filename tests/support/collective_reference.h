@@ -128,7 +128,7 @@ static inline void collective_expect(const ptowsp_collective *c, uint32_t me, do
                                      uint64_t *in_count, double *out, uint64_t *out_count) {
     const uint64_t begin = collective_part_at(c, me), end = collective_part_at(c, me + 1);
     uint64_t ins = 0, outs = 0;
-    const bool is_gather = c->kind == PTOWSP_ALL_GATHER;
+    const bool is_gather = c->kind == PTOWSP_ALL_GATHER, is_whole = c->kind == PTOWSP_ALL_REDUCE;
     const bool has_root = c->kind == PTOWSP_BROADCAST || c->kind == PTOWSP_SEND;
     for (uint64_t e = is_gather ? begin : 0; e < (is_gather ? end : c->count); e++) {
         if (!has_root || me == c->root) {
@@ -137,12 +137,8 @@ static inline void collective_expect(const ptowsp_collective *c, uint32_t me, do
     }
     switch (c->kind) {
     case PTOWSP_ALL_REDUCE:
-        for (uint64_t e = 0; e < c->count; e++) {
-            out[outs++] = collective_reduced(c, e);
-        }
-        break;
     case PTOWSP_REDUCE_SCATTER:
-        for (uint64_t e = begin; e < end; e++) {
+        for (uint64_t e = is_whole ? 0 : begin; e < (is_whole ? c->count : end); e++) {
             out[outs++] = collective_reduced(c, e);
         }
         break;

@@ -180,9 +180,8 @@ static inline uint32_t slow_above(const sample *s, uint32_t node, uint32_t share
 }
 
 // Whether something is read below a node.
-static inline bool slow_has_below(const sample *s, uint32_t node, uint32_t shared) {
+static inline bool slow_has_below(const sample *s, uint32_t node) {
     const ptowsp_prefix_tree *t = &s->tree;
-    (void)shared;
     for (uint32_t p = t->nodes[node].first; p < t->nodes[node].first + t->nodes[node].count; p++) {
         const uint32_t r = t->order[p];
         if (sample_queries(s, r) > 0 && (uint32_t)s->kv[r] > slow_end(s, t->nodes[node].kv_end)) {
@@ -213,7 +212,7 @@ static inline double slow_choice(const sample *s, uint32_t shared, uint64_t *out
         if (slow_end(s, node->kv_begin) == end || tokens == 0) {
             return -1;
         }
-        const bool slots = has_above || slow_has_below(s, i, shared);
+        const bool slots = has_above || slow_has_below(s, i);
         for (uint32_t at = 0; at < tokens; at += most) {
             sum += slow_tile(s, tokens - at < most ? tokens - at : most, begin, end, slots);
             reads += end - begin;

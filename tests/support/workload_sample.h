@@ -187,10 +187,8 @@ static inline bool write_message(void *user, const void *text, size_t length) {
 static inline void complain(sample *s, const ptowsp_run *run, int task, const char *what) {
     const ptowsp_output text = {write_message, NULL};
     const ptowsp_task_record *records = run ? ptowsp_run_records(run) : NULL;
-    ptowsp_schedule schedule = s->schedule.schedule;
-    schedule.dispatch_key = ref_build_expr(&s->module, s->schedule.dispatch_key);
-    schedule.priority_key = ref_build_expr(&s->module, s->schedule.priority_key);
-    schedule.stream_key = ref_build_expr(&s->module, s->schedule.stream_key);
+    ptowsp_schedule schedule;
+    (void)sample_desc(s, &s->module, &schedule);
     ptowsp_module_print(s->module.module, text);
     ptowsp_schedule_print(&schedule, text);
     print_message("\nerror: %s\n", ptowsp_context_error(s->run_context).text);
