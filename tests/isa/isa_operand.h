@@ -65,11 +65,10 @@ static inline operand_of operand_read(const char *text, ptoisa_family family) {
     }
     rows = valid_rows, cols = valid_cols;
     text += length;
-    text += sscanf(text, " of %ux%u%n", &rows, &cols, &length) == 2 ? length : 0;
+    const bool is_partial = sscanf(text, " of %ux%u%n", &rows, &cols, &length) == 2;
+    text += is_partial ? length : 0;
     o.tile = ptoisa_tile_vec(NULL, (ptoisa_dtype)dtype, rows, cols);
-    if (rows != valid_rows || cols != valid_cols) {
-        o.tile = ptoisa_tile_valid(o.tile, valid_rows, valid_cols);
-    }
+    o.tile = is_partial ? ptoisa_tile_valid(o.tile, valid_rows, valid_cols) : o.tile;
     for (; sscanf(text, " %7s%n", word, &length) == 1; text += length) {
         if ((found = operand_find(memories, word)) >= 0) {
             o.tile.memory = (uint8_t)found;
