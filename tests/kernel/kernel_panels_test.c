@@ -2,7 +2,7 @@
 // output tiles around the loop over k; a right factor that is stored [n][k]. Values are compared
 // with sums of products in double; what is said of time is computed on paper.
 
-#include "test.h"
+#include "fixture.h"
 
 enum { TILE_ROWS = 128, TILE_COLS = 256, PIECE = 64 };
 
@@ -15,14 +15,6 @@ typedef struct product {
     bool has_scalar_k;  // the loop over k ends at a scalar: it may not run
     const ptowsp_machine *machine;
 } product;
-
-typedef struct fixture {
-    ptowsp_context *context;
-    ptowsp_module *module;
-    ptowsp_kernel kernel;
-    ptowsp_program *program;
-    ptowsp_run *run;
-} fixture;
 
 static ptowsp_value right_of(const product *p, ptowsp_value b, ptowsp_value at, ptowsp_value j) {
     return p->is_turned ? ptowsp_tile_transpose(ptowsp_tile_slice_at(b, j, at, TILE_COLS, p->panel))
@@ -77,13 +69,12 @@ static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, ptowsp_dtyp
                .name = name, .dtype = dtype, .rank = 2, .shape = {PTOWSP_DYNAMIC, PTOWSP_DYNAMIC}});
 }
 
-static void fixture_make(fixture *f, const product *p, int64_t depth) {
-    assert_ok(ptowsp_context_create(NULL, &f->context));
+static ptowsp_kernel product_make(fixture *f, const product *p, int64_t depth) {
+    fixture_clear(f);
     assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
     ptowsp_module *m = f->module;
-    f->kernel = kernel_make(m, p);
-    ptowsp_task_desc task = {.kernel = f->kernel,
-                             .views[0].tensor = tensor_make(m, "a", PTOWSP_F16)};
+    const ptowsp_kernel kernel = kernel_make(m, p);
+    ptowsp_task_desc task = {.kernel = kernel, .views[0].tensor = tensor_make(m, "a", PTOWSP_F16)};
     task.views[1].tensor = tensor_make(m, "b", PTOWSP_F16);
     task.views[2].tensor = tensor_make(m, "c", PTOWSP_F32);
     PTOWSP_WORKLOAD(m, "w") {
@@ -95,16 +86,8 @@ static void fixture_make(fixture *f, const product *p, int64_t depth) {
             ptowsp_task_make(m, &task);
         }
     }
-    f->program = NULL;
-    f->run = NULL;
-    if (ptowsp_program_create(f->context, m, NULL, &f->program) ||
-        ptowsp_run_create(f->context, f->program, &f->run)) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
-
-static void fixture_free(fixture *f) {
-    test_destroy(f->run, f->program, f->module, f->context);
+    program_make(f, NULL, NULL, NULL);
+    return kernel;
 }
 
 static void bind(const fixture *f, const char *name, void *data, int64_t rows, int64_t cols) {
@@ -114,8 +97,7 @@ static void bind(const fixture *f, const char *name, void *data, int64_t rows, i
 
 // Small integers, whose products and sums are exact.
 static uint16_t *integers(int64_t count, uint64_t *random, double *values) {
-    uint16_t *made = (uint16_t *)malloc((size_t)count * sizeof *made);
-    assert_non_null(made);
+    uint16_t *made = (uint16_t *)test_alloc((size_t)count, sizeof *made);
     for (int64_t i = 0; i < count; i++) {
         values[i] = (double)test_random_in(random, -4, 4);
         made[i] = ptowsp_f16_from_f32((float)values[i]);
@@ -124,21 +106,18 @@ static uint16_t *integers(int64_t count, uint64_t *random, double *values) {
 }
 
 // Runs a task of m x k by k x n; `depth` of k are summed. Returns its status.
-static ptowsp_status run(const product *p, int64_t m, int64_t n, int64_t k, int64_t depth,
-                         int64_t c_rows, char *text) {
-    fixture f;
-    fixture_make(&f, p, depth);
+static ptowsp_status run(fixture *f, const product *p, int64_t m, int64_t n, int64_t k,
+                         int64_t depth, int64_t c_rows) {
+    product_make(f, p, depth);
     uint64_t random = test_seed();
-    double *a = (double *)malloc((size_t)(m * k) * sizeof *a);
-    double *b = (double *)malloc((size_t)(n * k) * sizeof *b);
-    float *c = (float *)malloc((size_t)(c_rows * n) * sizeof *c);
-    assert_true(a && b && c);
+    double *a = (double *)test_alloc((size_t)(m * k), sizeof *a);
+    double *b = (double *)test_alloc((size_t)(n * k), sizeof *b);
+    float *c = (float *)test_alloc((size_t)(c_rows * n), sizeof *c);
     uint16_t *a_bits = integers(m * k, &random, a), *b_bits = integers(n * k, &random, b);
-    bind(&f, "a", a_bits, m, k);
-    bind(&f, "b", b_bits, p->is_turned ? n : k, p->is_turned ? k : n);
-    bind(&f, "c", c, c_rows, n);
-    ptowsp_status status = ptowsp_run_execute(f.run, NULL);
-    snprintf(text, 512, "%s", ptowsp_context_error(f.context).text);
+    bind(f, "a", a_bits, m, k);
+    bind(f, "b", b_bits, p->is_turned ? n : k, p->is_turned ? k : n);
+    bind(f, "c", c, c_rows, n);
+    ptowsp_status status = ptowsp_run_execute(f->run, NULL);
     for (int64_t at = 0; status == PTOWSP_OK && at < m * n; at++) {
         int64_t row = at / n, col = at % n;
         double sum = 0;
@@ -150,18 +129,12 @@ static ptowsp_status run(const product *p, int64_t m, int64_t n, int64_t k, int6
                      sum);
         }
     }
-    free(a_bits);
-    free(b_bits);
-    free(a);
-    free(b);
-    free(c);
-    fixture_free(&f);
+    test_release();
     return status;
 }
 
-TEST(panels__multiply_as_sums_in_double_do) {
+TEST_F(panels__multiply_as_sums_in_double_do) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
-    char text[512];
     for (int way = 0; way < 8; way++) {
         product p = {.m = 256,
                      .n = 512,
@@ -170,38 +143,35 @@ TEST(panels__multiply_as_sums_in_double_do) {
                      .is_turned = way & 1,
                      .has_pieces = way & 2,
                      .machine = way & 4 ? &a5 : NULL};
-        assert_ok(run(&p, 256, 512, 384, 384, 256, text));
-        assert_ok(run(&p, 200, 300, 330, 330, 200, text));  // ends inside pieces
-        assert_ok(run(&p, 129, 257, 129, 129, 129, text));
-        assert_ok(run(&p, 1, 1, 1, 1, 1, text));
+        assert_ok(run(f, &p, 256, 512, 384, 384, 256));
+        assert_ok(run(f, &p, 200, 300, 330, 330, 200));  // ends inside pieces
+        assert_ok(run(f, &p, 129, 257, 129, 129, 129));
+        assert_ok(run(f, &p, 1, 1, 1, 1, 1));
     }
 }
 
-TEST(panels__pieces_may_be_transposed_one_by_one) {
-    char text[512];
+TEST_F(panels__pieces_may_be_transposed_one_by_one) {
     product p = {.m = 256, .n = 256, .k = 384, .panel = 128};
     p.is_turned = p.has_pieces = p.turns_pieces = true;
-    assert_ok(run(&p, 200, 200, 330, 330, 200, text));
+    assert_ok(run(f, &p, 200, 200, 330, 330, 200));
 }
 
 // A loop over k that may not run begins with zeros.
-TEST(panels__sums_without_products_are_zero) {
-    char text[512];
+TEST_F(panels__sums_without_products_are_zero) {
     product p = {.m = 256, .n = 256, .k = 384, .panel = 128, .has_scalar_k = true};
-    assert_ok(run(&p, 140, 200, 384, 0, 140, text));
-    assert_ok(run(&p, 140, 200, 384, 256, 140, text));
+    assert_ok(run(f, &p, 140, 200, 384, 0, 140));
+    assert_ok(run(f, &p, 140, 200, 384, 256, 140));
 }
 
 // The sum begins as its first product, so a store must not want more than that has.
-TEST(panels__stores_have_the_sizes_of_their_products) {
-    char text[512];
+TEST_F(panels__stores_have_the_sizes_of_their_products) {
     product p = {.m = 256, .n = 256, .k = 128, .panel = 128};
-    assert_invalid(run(&p, 100, 200, 128, 128, 90, text));
-    assert_non_null(strstr(text, "store: 90 and 100 valid rows"));
-    assert_ok(run(&p, 100, 200, 128, 128, 110, text));  // the loop ends at 100
+    fixture_refused(f, run(f, &p, 100, 200, 128, 128, 90), PTOWSP_INVALID_PARAMS,
+                    "store: 90 and 100 valid rows");
+    assert_ok(run(f, &p, 100, 200, 128, 128, 110));  // the loop ends at 100
 }
 
-TEST(panels__stay_in_l1) {
+TEST_F(panels__stay_in_l1) {
     for (int way = 0; way < 4; way++) {
         product p = {.m = 256,
                      .n = 512,
@@ -209,10 +179,9 @@ TEST(panels__stay_in_l1) {
                      .panel = 256,
                      .is_turned = way & 1,
                      .has_pieces = way & 2};
-        fixture f;
-        fixture_make(&f, &p, 0);
+        const ptowsp_kernel kernel = product_make(f, &p, 0);
         ptowsp_kernel_stats stats;
-        assert_ok(ptowsp_kernel_measure(f.module, f.kernel, NULL, &stats));
+        assert_ok(ptowsp_kernel_measure(f->module, kernel, NULL, &stats));
         // Two places for each panel, and for each piece; all f16.
         assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L1],
                          2 * 256 * (TILE_ROWS + TILE_COLS) * 2);
@@ -220,7 +189,6 @@ TEST(panels__stay_in_l1) {
         assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L0B], 2 * PIECE * TILE_COLS * 2);
         assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L0C], TILE_ROWS * TILE_COLS * 4);
         assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_UB], 0);
-        fixture_free(&f);
     }
 }
 
@@ -234,7 +202,7 @@ static ptowsp_cycles cycles_by(const ptowsp_insn *insn, void *user) {
 
 // With m x n tiles and s panels along k, each pipe has its number of instructions: 2 s loads a tile,
 // 2 pieces a panel with 2 moves and a product each, a store a tile.
-TEST(panels__keep_the_slowest_pipe_busy) {
+TEST_F(panels__keep_the_slowest_pipe_busy) {
     enum { TILES = 2 * 2, PANELS = 4, PIECES = 256 / PIECE };
     static const struct {
         ptowsp_pipe pipe;
@@ -251,15 +219,14 @@ TEST(panels__keep_the_slowest_pipe_busy) {
                          .panel = 256,
                          .is_turned = way & 1,
                          .has_pieces = way & 2};
-            fixture f;
-            fixture_make(&f, &p, 0);
+            const ptowsp_kernel kernel = product_make(f, &p, 0);
             ptowsp_cycles cycles[PTOWSP_PIPE_COUNT];
             for (int pipe = 0; pipe < PTOWSP_PIPE_COUNT; pipe++) {
                 cycles[pipe] = pipe == (int)rows[i].pipe ? 100 : 1;
             }
             ptowsp_cost cost = {.model = PTOWSP_MODEL_USER, .fn = cycles_by, .user = cycles};
             ptowsp_kernel_stats stats;
-            assert_ok(ptowsp_kernel_measure(f.module, f.kernel, &cost, &stats));
+            assert_ok(ptowsp_kernel_measure(f->module, kernel, &cost, &stats));
             uint64_t busy = 100 * rows[i].insns;
             assert_int_equal(stats.busy_cycles[rows[i].pipe], busy);
             assert_true(stats.cycles >= busy);
@@ -267,18 +234,16 @@ TEST(panels__keep_the_slowest_pipe_busy) {
                 fail_msg("%s: %llu of %llu cycles", ptowsp_pipe_name(rows[i].pipe),
                          (unsigned long long)busy, (unsigned long long)stats.cycles);
             }
-            fixture_free(&f);
         }
     }
 }
 
-TEST(panels__sums_begin_with_their_first_product) {
+TEST_F(panels__sums_begin_with_their_first_product) {
     for (int way = 0; way < 2; way++) {
         product p = {.m = 256, .n = 256, .k = 384, .panel = 128, .has_scalar_k = way == 1};
-        fixture f;
-        fixture_make(&f, &p, 0);
+        product_make(f, &p, 0);
         const ptowsp_kernel_info *info = NULL;
-        const ptowsp_program_tables *tables = ptowsp_program_read(f.program);
+        const ptowsp_program_tables *tables = ptowsp_program_read(f->program);
         for (uint32_t i = 0; i < tables->kernel_count; i++) {
             info = tables->kernels[i].is_tile_kernel ? &tables->kernels[i] : info;
         }
@@ -291,6 +256,5 @@ TEST(panels__sums_begin_with_their_first_product) {
         }
         assert_int_equal(fills, way ? 2 : 0);  // a box of zeros for each factor
         assert_int_equal(begins, way ? 0 : 1);
-        fixture_free(&f);
     }
 }
