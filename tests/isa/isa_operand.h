@@ -4,6 +4,7 @@
 //      f16 15x16 of 16x16 L1     of this allocated size, in another memory, in the layout that it has there
 //      f32 8x1 col, f16 16x16 L0A NZ, f32 8x16 zero, f32 4x8 at0
 //                                another layout; a pad value; at the address of operand 0
+//      f16 16x64B                columns as bytes: 32
 //      f32 4x8 gm times 2        a window; its dimension 2
 //      -                         none
 
@@ -62,6 +63,10 @@ static inline operand_of operand_read(const char *text, ptoisa_family family) {
     assert_int_equal(sscanf(text, " %7s %ux%u%n", type, &valid_rows, &valid_cols, &length), 3);
     while (strcmp(ptoisa_dtype_name((ptoisa_dtype)dtype), type) != 0) {
         assert_true(++dtype < PTOISA_DTYPE_COUNT);
+    }
+    if (text[length] == 'B') {
+        valid_cols /= ptoisa_dtype_size((ptoisa_dtype)dtype);
+        length++;
     }
     rows = valid_rows, cols = valid_cols;
     text += length;

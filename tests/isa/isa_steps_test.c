@@ -459,21 +459,40 @@ static void check_cost(const scene *s, const char *op, const char *want) {
     }
 }
 
+// Words of a text, the k-th of those that have a `|` between them. False: there is none.
+static bool alternative(const char *text, uint32_t k, char to[WORD]) {
+    bool is_other = k == 0;
+    size_t size = 0;
+    for (const char *at = text; *at;) {
+        const char *end = at + strcspn(at, " ");
+        for (uint32_t i = 0; i < k && at + strcspn(at, "|") < end; i++) {
+            at += strcspn(at, "|") + 1;
+            is_other = i + 1 == k;
+        }
+        const size_t length = strcspn(at, " |"), space = strspn(end, " ");
+        size +=
+            (size_t)snprintf(to + size, WORD - size, "%.*s%.*s", (int)length, at, (int)space, end);
+        assert_true(size < WORD);
+        at = end + space;
+    }
+    return is_other;
+}
+
 // A model or `both`, an instruction or several, operands, and the cycles on a new core.
 static void cost_line(char *line, const char *result, void *user) {
     static scene s;
-    char models[16], model[24], ops[128], text[WORD];
+    char models[16], model[24], ops[128], operands[WORD], text[WORD];
     int length, behind;
     (void)user;
     assert_non_null(result);
     assert_int_equal(sscanf(line, "%15s %127s%n", models, ops, &length), 2);
     const bool is_both = strcmp(models, "both") == 0;
-    for (int i = 0; i <= is_both; i++) {
+    for (uint32_t i = 0; alternative(line + length, i / (1u + is_both), operands); i++) {
         for (const char *at = ops; sscanf(at, "%31[^|]%n", text, &behind) == 1; at += *at == '|') {
             at += behind;
-            assert_true(strlen(text) + strlen(line + length) < sizeof text);
-            strcat(text, line + length);
-            snprintf(model, sizeof model, "%s:", !is_both ? models : i ? "A5" : "A2A3");
+            assert_true(strlen(text) + strlen(operands) < sizeof text);
+            strcat(text, operands);
+            snprintf(model, sizeof model, "%s:", !is_both ? models : i % 2 ? "A5" : "A2A3");
             begin(&s, model);
             issue(&s, text);
             check_cost(&s, text, result);
