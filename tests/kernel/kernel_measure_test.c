@@ -1,31 +1,20 @@
 // What is measured of tile kernels, through the public API: cycles in the unit model and the
 // overlap of pipes on paper, a model of the user's, machines, memories.
 
+#include "fixture.h"
 #include "kernel_named.h"
-
-typedef struct fixture {
-    ptowsp_context *context;
-    ptowsp_module *module;
-} fixture;
 
 static const ptowsp_kernel scale = {1}, product = {2};
 
 // A module of kernels.txt.
-static void fixture_of(fixture *f, const char *name, const kernel_word *words) {
-    const char *text = kernel_named(name, words);
-    f->context = test_context(NULL);
-    test_ok(f->context,
-            ptowsp_module_parse(f->context, text, strlen(text), NULL, &f->module, NULL));
+static void measured_of(fixture *f, const char *name, const kernel_word *words) {
+    fixture_clear(f);
+    module_make(f, kernel_named(name, words), NULL);
 }
 
-static void fixture_make(fixture *f, const char *machine) {
+static void measured_make(fixture *f, const char *machine) {
     const kernel_word words[] = {{"machine", machine}, {NULL, NULL}};
-    fixture_of(f, "measured", words);
-}
-
-static void fixture_free(fixture *f) {
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
+    measured_of(f, "measured", words);
 }
 
 static ptowsp_kernel_stats measure(const fixture *f, ptowsp_kernel kernel, ptowsp_cost cost) {
@@ -34,10 +23,9 @@ static ptowsp_kernel_stats measure(const fixture *f, ptowsp_kernel kernel, ptows
     return stats;
 }
 
-#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f, "\"910B\""), fixture_free(f))
-
 // TLOAD, TMULS, TSTORE, in place; and of a product, whose moves to L0 TLOAD has paid.
-FIXTURE_TEST(unit__is_the_sum_of_elements) {
+TEST_F(unit__is_the_sum_of_elements) {
+    measured_make(f, "\"910B\"");
     static const ptowsp_kernel_stats want[] = {
         {.cycles = 3 * 8 * 64,
          .busy_cycles = {[PTOWSP_PIPE_MTE2] = 512, [PTOWSP_PIPE_V] = 512, [PTOWSP_PIPE_MTE3] = 512},
@@ -60,7 +48,8 @@ FIXTURE_TEST(unit__is_the_sum_of_elements) {
     }
 }
 
-FIXTURE_TEST(a2a3__is_a_chain_on_paper) {
+TEST_F(a2a3__is_a_chain_on_paper) {
+    measured_make(f, "\"910B\"");
     ptowsp_kernel_stats stats = measure(f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
     // 2048 bytes from global memory at 100.9 GiB/s and back at 188.46, at 1.85 GHz; 8 repeats of
     // 256 bytes by a scalar: 11 + 8 + 15. Each wait is a cycle on its pipe, each set one.
@@ -76,7 +65,7 @@ FIXTURE_TEST(a2a3__is_a_chain_on_paper) {
 
 // Full tiles of 512 elements: TLOAD, TEXPANDS and TSTORE, and TADD as often as the loop runs: of rows
 // that end before it begins not once. A task executes at most 2^20 instructions.
-TEST(unit__counts_loops_that_never_run_and_none_that_run_too_long) {
+TEST_F(unit__counts_loops_that_never_run_and_none_that_run_too_long) {
     static const struct {
         const char *begin, *end;
         uint64_t count;
@@ -89,13 +78,11 @@ TEST(unit__counts_loops_that_never_run_and_none_that_run_too_long) {
         const kernel_word words[] = {
             {"begin", cases[i].begin}, {"end", cases[i].end}, {NULL, NULL}};
         const bool is_good = cases[i].count != UINT64_MAX;
-        fixture f;
         ptowsp_kernel_stats stats;
-        fixture_of(&f, "repeated", words);
-        assert_int_equal(ptowsp_kernel_measure(f.module, scale, NULL, &stats),
+        measured_of(f, "repeated", words);
+        assert_int_equal(ptowsp_kernel_measure(f->module, scale, NULL, &stats),
                          is_good ? PTOWSP_OK : PTOWSP_LIMIT_EXCEEDED);
         assert_true(!is_good || stats.cycles == (3 + cases[i].count) * 512);
-        fixture_free(&f);
     }
 }
 
@@ -127,7 +114,8 @@ static ptowsp_cycles my_cost(const ptowsp_insn *insn, void *user) {
     return 0;
 }
 
-FIXTURE_TEST(user__is_asked_for_each_instruction) {
+TEST_F(user__is_asked_for_each_instruction) {
+    measured_make(f, "\"910B\"");
     seen s = {0, 0, 0, NULL};
     ptowsp_kernel_stats stats =
         measure(f, product, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = my_cost, .user = &s});
@@ -155,9 +143,8 @@ static ptowsp_cycles mixed_cost(const ptowsp_insn *insn, void *user) {
 //      M     20 product 120    140 product 240    260 product 360    1170 product 1270
 //      FIX   push 1 .. 140     push 2 .. 260      push 3 waits for both slots, 1150 .. 1170
 //      MTE2  pop 1 140 .. 640  TSTORE .. 650, as pop 2 goes where it was: 650 .. 1150
-TEST(mixed__halves_overlap_as_far_as_slots_allow) {
+TEST_F(mixed__halves_overlap_as_far_as_slots_allow) {
     for (uint32_t count = 1; count <= 4; count++) {
-        fixture f;
         char params[100] = "", stores[400] = "";
         for (uint32_t n = 0; n < count; n++) {
             sprintf(params + strlen(params), ", out y%u f32 16 x 16", n);
@@ -167,15 +154,14 @@ TEST(mixed__halves_overlap_as_far_as_slots_allow) {
                     n + 1, n, n + 1, n + 1, n + 1, n + 1, n + 1);
         }
         const kernel_word words[] = {{"params", params}, {"stores", stores}, {NULL, NULL}};
-        fixture_of(&f, "halves", words);
+        measured_of(f, "halves", words);
         ptowsp_kernel_stats stats =
-            measure(&f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = mixed_cost});
+            measure(f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = mixed_cost});
         // When the last push is done: with two slots the third waits until both are free again, which
         // they are when the second pop ends; the fourth does not wait.
         static const uint64_t pushed[] = {0, 140, 260, 1170, 1290};
         assert_int_equal(stats.cycles, pushed[count] + 5000 + 10);
         assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_FIX], count * 20 + 10);
-        fixture_free(&f);
     }
 }
 
@@ -190,7 +176,7 @@ static ptowsp_cycles row_cost(const ptowsp_insn *insn, void *user) {
 
 // y = f(a * b), of `rows` rows: the first vector core has ceil(rows / 2) of them, and is the slower
 // one. Sums of columns, and rows for all others, need all rows on one core.
-TEST(mixed__vector_cores_share_rows_where_they_can) {
+TEST_F(mixed__vector_cores_share_rows_where_they_can) {
     static const struct {
         const char *f, *rows, *out;
         uint32_t insns, busy_rows;
@@ -209,10 +195,9 @@ TEST(mixed__vector_cores_share_rows_where_they_can) {
         const kernel_word words[] = {
             {"rows", cases[i].rows}, {"out", cases[i].out}, {"f", cases[i].f}, {NULL, NULL}};
         const bool is_colsum = strstr(cases[i].f, "colsum") != NULL;
-        fixture f;
-        fixture_of(&f, "shared rows", words);
+        measured_of(f, "shared rows", words);
         ptowsp_kernel_stats stats =
-            measure(&f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = row_cost});
+            measure(f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = row_cost});
         uint32_t busy = cases[i].busy_rows;
         if (!is_colsum) {
             assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE3], 3 * busy);
@@ -225,7 +210,6 @@ TEST(mixed__vector_cores_share_rows_where_they_can) {
         if (cases[i].insns == 1 && !is_colsum) {
             assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_V], 10 * busy);
         }
-        fixture_free(&f);
     }
 }
 
@@ -233,7 +217,8 @@ static ptowsp_cycles too_much(const ptowsp_insn *insn, void *user) {
     return strcmp(insn->name, "TSTORE") == 0 ? *(const ptowsp_cycles *)user : 0;
 }
 
-FIXTURE_TEST(user__may_say_less_than_2_to_the_43) {
+TEST_F(user__may_say_less_than_2_to_the_43) {
+    measured_make(f, "\"910B\"");
     ptowsp_cycles cycles = (UINT64_C(1) << 43) - 1;
     ptowsp_cost cost = {.model = PTOWSP_MODEL_USER, .fn = too_much, .user = &cycles};
     assert_int_equal(measure(f, scale, cost).cycles, cycles);
@@ -253,7 +238,8 @@ static bool count_text(void *user, const void *text, size_t length) {
     return true;
 }
 
-FIXTURE_TEST(measure__refuses_what_is_no_tile_kernel) {
+TEST_F(measure__refuses_what_is_no_tile_kernel) {
+    measured_make(f, "\"910B\"");
     const ptowsp_kernel kernels[] = {
         {0},
         {99},
@@ -286,7 +272,8 @@ FIXTURE_TEST(measure__refuses_what_is_no_tile_kernel) {
 }
 
 // Of measuring, and of a run, which then writes nothing.
-FIXTURE_TEST(measure__refuses_what_is_no_cost_model) {
+TEST_F(measure__refuses_what_is_no_cost_model) {
+    measured_make(f, "\"910B\"");
     float data[2][8 * 64] = {{1}};
     ptowsp_task_desc task = {.kernel = scale};
     for (int i = 0; i < 2; i++) {
@@ -337,7 +324,8 @@ TEST(timing__a_measured_machine_is_data) {
     assert_memory_equal(&none, &zero, sizeof none);
 }
 
-FIXTURE_TEST(timing__own_times_are_what_counts) {
+TEST_F(timing__own_times_are_what_counts) {
+    measured_make(f, "\"910B\"");
     ptowsp_core_timing own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     ptowsp_cost built_in = {.model = PTOWSP_MODEL_910B}, cost = built_in;
     cost.timing = &own;
@@ -370,7 +358,8 @@ FIXTURE_TEST(timing__own_times_are_what_counts) {
         assert_non_null(strstr(ptowsp_context_error(f->context).text, said));                      \
     } while (0)
 
-FIXTURE_TEST(timing__refuses_what_is_no_machine) {
+TEST_F(timing__refuses_what_is_no_machine) {
+    measured_make(f, "\"910B\"");
     TIMING_IS_REFUSED(own.clock_mhz = 0, "clocks are 0 and 1800 MHz, not 1 to 131072");
     TIMING_IS_REFUSED(own.memory_mhz = 0, "clocks are 1800 and 0 MHz, not 1 to 131072");
     TIMING_IS_REFUSED(own.clock_mhz = 131073, "clocks are 131073 and 1800 MHz");
@@ -400,7 +389,7 @@ FIXTURE_TEST(timing__refuses_what_is_no_machine) {
     assert_true(measure(f, scale, cost).cycles > UINT64_C(1) << 27);
 }
 
-TEST(machine__is_data) {
+TEST_F(machine__is_data) {
     ptowsp_machine b = ptowsp_machine_910b(), pr = ptowsp_machine_950pr();
     assert_string_equal(b.name, "910B");
     assert_int_equal(b.cube_count, 24);
@@ -422,22 +411,19 @@ TEST(machine__is_data) {
                               "1024 2048, rates 5045 13500 "
                               "18846 18846 102400 3200 44100 22050 3200 7000 12800 44107";
     char machine[200], text[200];
-    fixture f;
     snprintf(machine, sizeof machine, own, 184 << 10);
-    fixture_make(&f, machine);
-    ptowsp_kernel_stats stats = measure(&f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
+    measured_make(f, machine);
+    ptowsp_kernel_stats stats = measure(f, scale, (ptowsp_cost){.model = PTOWSP_MODEL_A2A3});
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 69 + 1);
-    fixture_free(&f);
     snprintf(machine, sizeof machine, own, 2048 - 32);
     const kernel_word words[] = {{"machine", machine}, {NULL, NULL}};
     const char *module = kernel_named("measured", words);
-    f.context = test_context(NULL);
+    fixture_clear(f);
     snprintf(text, sizeof text,
              "2:1: m: kernel scale: x: memory: tile 1 (8 x 64 f32) needs 2048 bytes of UB at "
              "instruction "
              "0 (TLOAD), where 0 of 2016 are in use (f32 on own; rule: memories)");
-    test_refused(f.context,
-                 ptowsp_module_parse(f.context, module, strlen(module), NULL, &f.module, NULL),
+    test_refused(f->context,
+                 ptowsp_module_parse(f->context, module, strlen(module), NULL, &f->module, NULL),
                  PTOWSP_LIMIT_EXCEEDED, 2, text);
-    fixture_free(&f);
 }
