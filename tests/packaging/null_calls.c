@@ -133,9 +133,9 @@ static const ptowsp_output output = {no_output, NULL};
 MAKES(ptowsp_module, module_empty, NULL, ptowsp_module_create(context(), NULL, &made))
 
 static ptowsp_module *the_module;
-static ptowsp_kernel kernel, tile_kernel;
-static ptowsp_axis axis, ragged, sparse;
-static ptowsp_tensor tensor;
+static const ptowsp_kernel kernel = {1}, tile_kernel = {2};  // as declared
+static const ptowsp_axis axis = {1}, ragged = {2}, sparse = {3};
+static const ptowsp_tensor tensor = {1};
 static ptowsp_channel channel;
 static ptowsp_task_desc task;
 static bool has_transient = true;
@@ -144,43 +144,39 @@ static const uint64_t args_of_b[] = {1, 64};
 static const ptowsp_tile tiles_of_b[] = {{data_of_b, 64, 1}};
 static const ptowsp_task task_of_b = {args_of_b, 2, 2, 0, 1, tiles_of_b, 0, NULL, 0};
 
-// The declarations of the sample, without its workload.
+static const char declarations[] =
+    "module module\nmesh tp 2\naxis n dynamic\naxis r ragged\naxis c sparse\naxis kv plan\nsymbol "
+    "s\n"
+    "array a i32\ntensor x f32 [?, 64] global\n"
+    "kernel k(axes 1, out x f32 1 x 64) vector, 10 cycles\n"
+    "kernel b(axes 0, inout x f32 1 x 64) vector, 9 instructions\n  machine \"910B\"\n"
+    "  %1 = parameter x\n  %2 = add %1, %1 : f32 1 x 64\n  store %1, %2\n";
+
+// The declarations of the sample, and more.
+static ptowsp_module *module_of(const char *more) {
+    static const ptowsp_parse_kernel k = {
+        .name = "k",
+        .fn = no_kernel,
+        .source.text = "static ptowsp_cycles k(const ptowsp_task *task, void *user) {\n"
+                       "    return (void)task, (void)user, 1;\n}\n"};
+    const ptowsp_parse_desc attached = {&k, 1, 0};
+    char text[1000];
+    const int length =
+        snprintf(text, sizeof text, "%s%s%s", declarations,
+                 has_transient ? "tensor t f32 [1, 64] global transient\n" : "", more);
+    MUST(ptowsp_module_parse(context(), text, (size_t)length, &attached, &the_module, NULL) ==
+         PTOWSP_OK);
+    task = (ptowsp_task_desc){.kernel = kernel, .axes = {ptowsp_i64(the_module, 0)}};
+    task.views[0].tensor.id = has_transient ? 2 : 1;
+    return the_module;
+}
+
 static ptowsp_module *module(void) {
-    ptowsp_module *m = the_module = module_empty();
-    static const ptowsp_mesh ranks = {1, {"tp"}, {2}};
-    ptowsp_module_mesh(m, &ranks, PTOWSP_ALGORITHM_AUTO);
-    ptowsp_tensor_desc x = {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_tensor_desc t = {"t", PTOWSP_F32, 2, {1, 64}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_kernel_desc k = {.name = "k", .fn = no_kernel, .cycles = 10, .axis_count = 1};
-    k.source.text = "static ptowsp_cycles k(const ptowsp_task *task, void *user) {\n"
-                    "    return (void)task, (void)user, 1;\n}\n";
-    ptowsp_tile_param tile = {"x", PTOWSP_OUT, PTOWSP_F32, 1, 64};
-    k.tiles[0] = tile;
-    axis = ptowsp_axis_dynamic(m, "n");
-    ragged = ptowsp_axis_ragged(m, "r");
-    sparse = ptowsp_axis_sparse(m, "c");
-    ptowsp_axis_plan(m, "kv");
-    ptowsp_symbol(m, "s");
-    ptowsp_array_at(m, "a", PTOWSP_I32, ptowsp_i64(m, 0));
-    tensor = ptowsp_tensor_make(m, &x);
-    kernel = ptowsp_kernel_make(m, &k);
-    ptowsp_body_desc body = {.name = "b"};
-    ptowsp_body *b = ptowsp_kernel_begin(m, &body);
-    ptowsp_value y = ptowsp_tile_inout(b, "x", PTOWSP_F32, 1, 64);
-    ptowsp_tile_store(y, ptowsp_tile_add(y, y));
-    tile_kernel = ptowsp_kernel_end(b);
-    memset(&task, 0, sizeof task);
-    task.kernel = kernel;
-    task.axes[0] = ptowsp_i64(m, 0);
-    task.views[0].tensor = has_transient ? ptowsp_tensor_transient(m, &t, NULL) : tensor;
-    return m;
+    return module_of("");
 }
 
 static ptowsp_module *in_workload(void) {
-    ptowsp_module *m = module();
-    ptowsp_workload_begin(m, "callee");
-    ptowsp_workload_param(m, "p", PTOWSP_TYPE_I64);
-    ptowsp_scope_end(m);
+    ptowsp_module *m = module_of("workload callee(p i64)\n");
     ptowsp_workload_begin(m, "w");
     return m;
 }
@@ -226,30 +222,12 @@ static ptowsp_module *in_process(bool is_sender, bool has_event) {
 }
 
 static ptowsp_module *module_done(void) {
-    ptowsp_module *m = in_workload();
-    ptowsp_task_make(m, &task);
-    ptowsp_kernel own = task.kernel;
-    task.kernel = tile_kernel;
-    ptowsp_expr none = {NULL, 0}, first = task.axes[0];
-    task.axes[0] = none;
-    task.views[0].tensor = tensor;
-    ptowsp_task_make(m, &task);
-    task.kernel = own;
-    task.axes[0] = first;
-    PTOWSP_PIPELINE(m, "p") {
-        ptowsp_channel_desc desc = {.name = "ch", .depth = 1};
-        channel = ptowsp_channel_make(m, &desc);
-        PTOWSP_PROCESS(m, "send") {
-            ptowsp_produces(m, channel);
-            ptowsp_send_make(m, channel, ptowsp_u64(m, 1));
-        }
-        PTOWSP_PROCESS(m, "receive") {
-            ptowsp_consumes(m, channel);
-            PTOWSP_CONSUME(m, token, channel)(void) token;
-        }
-    }
-    ptowsp_scope_end(m);
-    return m;
+#define WORKLOADS(tensor)                                                                          \
+    "workload callee(p i64)\nworkload w\n  task k(0) x = " tensor                                  \
+    "\n  task b() x = x\n  pipeline p\n    channel ch depth 1 latency 0\n"                         \
+    "    process send produces ch\n      send ch(1u)\n"                                            \
+    "    process receive consumes ch\n      consume token from ch\n"
+    return module_of(has_transient ? WORKLOADS("t") : WORKLOADS("x"));
 }
 
 static ptowsp_body *the_body;
