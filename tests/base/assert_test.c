@@ -79,14 +79,11 @@ BREAKS(destroys_the_context_last, false) {
 
 // A program with one task, whose kernel needs nothing.
 static ptowsp_program *some_program(ptowsp_context *context) {
+    static const char text[] =
+        "module m\nkernel k(axes 0) vector, 1 cycles, time only\nworkload w\n  task k()\n";
     ptowsp_module *module;
     ptowsp_program *program;
-    const ptowsp_kernel_desc kernel = {.name = "k", .cycles = 1};
-    must(ptowsp_module_create(context, NULL, &module));
-    const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
-    PTOWSP_WORKLOAD(module, "w") {
-        ptowsp_task_make(module, &task);
-    }
+    must(ptowsp_module_parse(context, text, strlen(text), NULL, &module, NULL));
     must(ptowsp_program_create(context, module, NULL, &program));
     ptowsp_module_destroy(module);
     return program;

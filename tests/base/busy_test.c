@@ -1,26 +1,7 @@
 // Errors leave a status and a text in their context: BUSY, failed kernels, and fields and sizes by
 // their names.
 
-#include "test.h"
-
-typedef struct fixture {
-    ptowsp_context *context;
-    ptowsp_module *module;
-} fixture;
-
-static int setup(void **state) {
-    static fixture f;
-    *state = &f;
-    return ptowsp_context_create(NULL, &f.context) != PTOWSP_OK ||
-           ptowsp_module_create(f.context, NULL, &f.module) != PTOWSP_OK;
-}
-
-static int teardown(void **state) {
-    fixture *f = (fixture *)*state;
-    ptowsp_module_destroy(f->module);
-    ptowsp_context_destroy(f->context);
-    return 0;
-}
+#include "support/fixture.h"
 
 static void call_again(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     ptowsp_context *context = (ptowsp_context *)user;
@@ -73,6 +54,7 @@ TEST_F(busy__comes_from_a_graph_that_runs) {
 }
 
 TEST_F(measure__of_a_failed_kernel_says_why_it_failed) {
+    f->module = test_module(f->context, NULL);
     ptowsp_kernel_stats stats;
     ptowsp_body_desc desc = {.name = "gemm"};
     ptowsp_body *b = ptowsp_kernel_begin(f->module, &desc);
@@ -86,6 +68,7 @@ TEST_F(measure__of_a_failed_kernel_says_why_it_failed) {
 }
 
 TEST_F(measure__names_what_is_missing) {
+    f->module = test_module(f->context, NULL);
     ptowsp_kernel_stats stats;
     ptowsp_cost cost = {.model = PTOWSP_MODEL_USER};
     ptowsp_body_desc desc = {.name = "twice"};
@@ -102,17 +85,4 @@ TEST_F(measure__names_what_is_missing) {
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
     test_refused(f->context, ptowsp_kernel_measure(f->module, kernel, NULL, NULL),
                  PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "measure: out_stats is NULL");
-}
-
-TEST_F(policy__that_is_unknown_is_named_so) {
-    ptowsp_plan_info info;
-    char text[100];
-    ptowsp_moe_cluster cluster = {0};
-    ptowsp_moe_placement placement = {0};
-    cluster.expert_count = cluster.replica_count = 2;
-    cluster.rank_count = 1;
-    cluster.policy = (ptowsp_moe_policy)9;
-    assert_invalid(ptowsp_moe_rebalance(&cluster, NULL, 1, NULL, 0, &placement, &info));
-    ptowsp_plan_explain(&info, TEST_TEXT(text));
-    assert_string_equal(text, "plan: cluster.policy has the unknown value 9");
 }
