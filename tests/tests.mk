@@ -193,14 +193,6 @@ $(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
 TEXTS = $(wildcard $(addprefix $(dir $(1)),*.txt *.facts *.case *.py */*.emit whole/* traces/*))
 $(foreach program,$(PROGRAMS),$(eval $(BUILD)/$(notdir $(program)).passed: $(call TEXTS,$(program))))
 $(patsubst %,$(BUILD)/npu_%_test.passed,cases clock_cases): $(wildcard tests/cases/*.case)
-# Cases, facts and other files are read when tests run.
-$(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard tests/cases/*.case)
-$(filter %_facts_test.passed %/attend_job_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
-$(BUILD)/case_form_test.passed: tests/cases/form.txt
-$(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps faults edges timed): $(wildcard tests/isa/*.txt)
-$(patsubst %,$(BUILD)/%_test.passed,kernel_text kernel_growth kernel_measure kernel_memory kernel_preload kernel_proof legal list_text): $(wildcard tests/kernel/*.txt)
-$(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
-$(patsubst %,$(BUILD)/%_test.passed,export report): $(wildcard tests/report/*.py)
 $(patsubst %,$(BUILD)/%_test.passed,npu_expand_text npu_simpler save_golden): $(wildcard tests/golden/*)
 
 test:
