@@ -3,6 +3,7 @@
 
 #include "dump_write.h"
 #include "random_schedule.h"
+#include "written.h"
 
 enum { TASKS = 20, SIDE = 8 };
 
@@ -66,36 +67,24 @@ static void grow(grower *g, int depth, ptowsp_expr i) {
     }
 }
 
-static bool collect(void *user, const void *data, size_t size) {
-    dw_print((dw_text *)user, "%.*s", (int)size, (const char *)data);
-    return true;
-}
-
-static void export_as(const ptowsp_run *run, ptowsp_export_format format, dw_text *text) {
-    const ptowsp_output output = {collect, text};
-    memset(text, 0, sizeof *text);
-    assert_ok(ptowsp_run_export(run, format, NULL, output));
+static ptowsp_dump_file export_as(const ptowsp_run *run, ptowsp_export_format format) {
+    assert_ok(ptowsp_run_export(run, format, NULL, written_output()));
+    return dw_exact(written.text, written.length);
 }
 
 // Opens a run as a dump.
 static ptowsp_dump *dump_of(ptowsp_context *context, const ptowsp_run *run) {
-    dw_text texts[3];
+    const ptowsp_dump_desc desc = {.deps = export_as(run, PTOWSP_EXPORT_DEPS),
+                                   .swimlane = export_as(run, PTOWSP_EXPORT_SWIMLANE),
+                                   .names = export_as(run, PTOWSP_EXPORT_NAMES)};
+    const ptowsp_dump_file *const files[] = {&desc.deps, &desc.swimlane, &desc.names};
     ptowsp_dump *dump = NULL;
-    ptowsp_dump_desc desc = {0};
-    export_as(run, PTOWSP_EXPORT_DEPS, &texts[0]);
-    export_as(run, PTOWSP_EXPORT_SWIMLANE, &texts[1]);
-    export_as(run, PTOWSP_EXPORT_NAMES, &texts[2]);
-    desc.deps.text = texts[0].data;
-    desc.deps.size = texts[0].size;
-    desc.swimlane.text = texts[1].data;
-    desc.swimlane.size = texts[1].size;
-    desc.names.text = texts[2].data;
-    desc.names.size = texts[2].size;
     if (ptowsp_dump_open(context, &desc, &dump) != PTOWSP_OK) {
-        fail_msg("%s\n%s", ptowsp_context_error(context).text, texts[0].data);
+        fail_msg("%s\n%.*s", ptowsp_context_error(context).text, (int)desc.deps.size,
+                 desc.deps.text);
     }
     for (int i = 0; i < 3; i++) {
-        free(texts[i].data);
+        free((void *)(uintptr_t)files[i]->text);
     }
     return dump;
 }
@@ -172,15 +161,6 @@ TEST(replay__of_our_own_run_takes_its_time) {
     assert_met(waited > 100);
 }
 
-// An output that takes so many bytes.
-static bool take(void *user, const void *data, size_t size) {
-    size_t *room = (size_t *)user;
-    const bool is_good = size <= *room;
-    (void)data;
-    *room -= is_good ? size : *room;
-    return is_good;
-}
-
 CONTEXT_TEST(dumps_of_runs__may_be_refused) {
     uint64_t seed = test_seed();
     ptowsp_program *program = NULL;
@@ -188,14 +168,12 @@ CONTEXT_TEST(dumps_of_runs__may_be_refused) {
     ptowsp_run *run = random_run(&seed, context, &program, &schedule);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     for (int format = PTOWSP_EXPORT_DEPS; format <= PTOWSP_EXPORT_NAMES; format++) {
-        size_t room = 10;
-        const ptowsp_output output = {take, &room};
-        assert_int_equal(ptowsp_run_export(run, (ptowsp_export_format)format, NULL, output),
-                         PTOWSP_SYSTEM_FAILED);
+        assert_int_equal(
+            ptowsp_run_export(run, (ptowsp_export_format)format, NULL, written_within(10)),
+            PTOWSP_SYSTEM_FAILED);
     }
     const ptowsp_record_options tasks = {.level = PTOWSP_RECORD_TASKS};
-    size_t room = SIZE_MAX;
-    const ptowsp_output output = {take, &room};
+    const ptowsp_output output = written_output();
     assert_ok(ptowsp_run_record(run, &tasks));
     assert_ok(ptowsp_run_execute(run, &options));
     assert_ok(ptowsp_run_export(run, PTOWSP_EXPORT_SWIMLANE, NULL, output));
