@@ -114,6 +114,17 @@ static inline facts_text facts_text_of(const char *data, size_t size) {
     return (facts_text){copy, size};
 }
 
+// What the last call has printed: a field, where calls print into facts_output().
+__attribute__((unused)) static const char *facts_printed;
+
+static inline ptowsp_output facts_output(void) {
+    static char text[8192];
+    static ptowsp_output_buffer buffer;
+    buffer = (ptowsp_output_buffer){text, sizeof text, 0};
+    facts_printed = text;
+    return ptowsp_output_to_buffer(&buffer);
+}
+
 // A text as it is meant, from how it is written.
 static inline facts_text facts_unescape(const facts *s, const char *from) {
     char *text = (char *)test_alloc(strlen(from) + 1, 1), *out = text;
