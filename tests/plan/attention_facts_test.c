@@ -172,6 +172,11 @@ static ptowsp_status call_plan(void) {
     return status;
 }
 
+static ptowsp_status call_print(void) {
+    ptowsp_attention_print(&plan, facts_output());
+    return PTOWSP_OK;
+}
+
 // Two sequences with all arrays, whose windows beyond INT32_MAX are all, and whose KV may all be sinks.
 static ptowsp_status call_positions(void) {
     memset(&with.positions, true, sizeof with - offsetof(__typeof__(with), positions));
@@ -184,12 +189,19 @@ static ptowsp_status call_positions(void) {
     return PTOWSP_OK;
 }
 
-static const facts_call calls[] = {
-    {"positions", call_positions}, {"size", call_size},
-    {"bound", call_bound},         {"prefix_bound", call_prefix_bound},
-    {"place", call_place},         {"generate", call_generate},
-    {"check", call_check},         {"make", call_make},
-    {"plan", call_plan},           {NULL, NULL}};
+static const facts_call calls[] = {{"positions", call_positions},
+                                   {"size", call_size},
+                                   {"bound", call_bound},
+                                   {"prefix_bound", call_prefix_bound},
+                                   {"place", call_place},
+                                   {"generate", call_generate},
+                                   {"check", call_check},
+                                   {"make", call_make},
+                                   {"plan", call_plan},
+                                   {"print", call_print},
+                                   {"line ", facts_next_line},
+                                   {"no_line", facts_no_line},
+                                   {NULL, NULL}};
 
 static const char *error(uint64_t *out_index) {
     return facts_plan_error(&info, out_index);

@@ -1,4 +1,4 @@
-// Attention plans: placing, the balance of large batches, text and arrays, and what the check finds.
+// Attention plans: placing, the balance of large batches, arrays, and what the check finds.
 // attention_facts_test.c has numbers from paper and what is refused; attention_random_test.c holds random
 // batches against a slow reference.
 
@@ -86,66 +86,7 @@ TEST(attention_plan__large_batches_are_balanced) {
     }
 }
 
-// -- text and arrays ------------------------------------------------------------------------------
-
-TEST(attention_plan__print_writes_a_table) {
-    aplan plan = plan_make(&drawn, &drawn_config);
-    char text[4096];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_attention_print(&plan, ptowsp_output_to_buffer(&buffer));
-    assert_string_equal(
-        text,
-        "attention plan: 3 tiles of up to 1 rows in 6 units, on 4 lanes\n"
-        "splits: 3 units more than tiles, 2 merges\n"
-        "scratch: 5 slots of 1 rows of dim + 2 floats\n"
-        "cost: largest 100, mean 100, ratio 1.0000\n"
-        "                 lanes            units each           merges each             "
-        "cost each\n"
-        "                     0                     1                     1                   "
-        "100\n"
-        "                     1                     1                     0                   "
-        "100\n"
-        "                     2                     2                     1                   "
-        "100\n"
-        "                     3                     2                     0                   "
-        "100\n");
-    double *const costs = plan.lane_costs;
-    plan.lane_costs = NULL;  // as callers may have it
-    buffer.length = 0;
-    ptowsp_attention_print(&plan, ptowsp_output_to_buffer(&buffer));
-    assert_non_null(strstr(text,
-                           "                 lanes            units each           merges each\n"
-                           "                     0                     1                     1\n"
-                           "                     1                     1                     0\n"
-                           "                     2                     2                     1\n"));
-    plan.lane_costs = costs;
-    plan_free(&plan);
-    aconfig c = drawn_config;
-    c.lane_count = 1000;  // lines stand for lanes
-    c.cost.per_unit = 20;
-    plan = plan_make(&drawn, &c);
-    buffer.length = 0;
-    ptowsp_attention_print(&plan, ptowsp_output_to_buffer(&buffer));
-    uint32_t lines = 0;
-    for (const char *at = text; *at; at++) {
-        lines += *at == '\n';
-    }
-    assert_in_range(lines, 6, 5 + 33);
-    assert_non_null(strstr(text, " to 999 "));
-    plan_free(&plan);
-}
-
-// Without work there is no mean cost, and so no ratio.
-TEST(attention_plan__print_of_nothing_has_no_ratio) {
-    const int32_t lengths[] = {0, 0};
-    const abatch batch = {lengths, NULL, 2};
-    const aconfig c = config_of(2, 1);
-    aplan plan = plan_make(&batch, &c);
-    char text[1024];
-    ptowsp_attention_print(&plan, TEST_TEXT(text));
-    assert_non_null(strstr(text, "cost: largest 0, mean 0\n"));
-    plan_free(&plan);
-}
+// -- arrays ------------------------------------------------------------------------------
 
 TEST(attention_plan__export_refuses_what_is_no_plan) {
     aplan plan = plan_make(&drawn, &drawn_config);

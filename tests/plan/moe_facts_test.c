@@ -228,6 +228,11 @@ static ptowsp_status call_routes(void) {
     return status;
 }
 
+static ptowsp_status call_print(void) {
+    ptowsp_moe_print(&plan, facts_output());
+    return PTOWSP_OK;
+}
+
 // The plan of the header.
 static ptowsp_status call_small(void) {
     const ptowsp_moe_config of = {.expert_count = 3, .lane_count = 2, .cost.per_token = 1};
@@ -249,14 +254,25 @@ static ptowsp_status call_two_experts(void) {
     return PTOWSP_OK;
 }
 
-static const facts_call calls[] = {{"small", call_small},         {"two_experts", call_two_experts},
-                                   {"sort", call_sort},           {"bound", call_bound},
-                                   {"size", call_size},           {"place", call_place},
-                                   {"generate", call_units},      {"check", call_check},
-                                   {"rebalance", call_rebalance}, {"move", call_move},
-                                   {"index", call_index},         {"share", call_share},
-                                   {"look", call_look},           {"add_history", call_history},
-                                   {"routes", call_routes},       {NULL, NULL}};
+static const facts_call calls[] = {{"small", call_small},
+                                   {"two_experts", call_two_experts},
+                                   {"sort", call_sort},
+                                   {"bound", call_bound},
+                                   {"size", call_size},
+                                   {"place", call_place},
+                                   {"generate", call_units},
+                                   {"check", call_check},
+                                   {"rebalance", call_rebalance},
+                                   {"move", call_move},
+                                   {"index", call_index},
+                                   {"share", call_share},
+                                   {"look", call_look},
+                                   {"add_history", call_history},
+                                   {"routes", call_routes},
+                                   {"print", call_print},
+                                   {"line ", facts_next_line},
+                                   {"no_line", facts_no_line},
+                                   {NULL, NULL}};
 
 static const char *error(uint64_t *out_index) {
     return facts_plan_error(&info, out_index);

@@ -93,45 +93,6 @@ TEST(moe_units__have_every_token_once_and_the_best_time) {
     assert_met(parted > test_rounds(4000) / 10);
 }
 
-// The plan of the header; one of two units of an expert; and one of 8 experts of 20 on 32 lanes, by columns.
-TEST(moe_units__are_printed_with_their_lanes) {
-    static const struct {
-        uint32_t counts[20];
-        ptowsp_moe_config config;
-        const char *text;
-    } cases[] = {
-        {{2, 1, 4},
-         {.expert_count = 3, .lane_count = 2, .cost.per_token = 1},
-         "MoE plan: 7 pairs of 3 experts in 4 units, on 2 lanes\n"
-         "splits: lanes read 1 expert more than there are\n"
-         "cost: largest 4, mean 3.5, ratio 1.1429\n"
-         "                 lanes            units each             cost each\n"
-         "                     0                     3                     4\n"
-         "                     1                     1                     3\n"},
-        {{4},
-         {.expert_count = 1, .lane_count = 1, .unit_tokens = 2, .cost.per_token = 1},
-         "MoE plan: 4 pairs of 1 expert in 2 units, on 1 lane\n"
-         "splits: lanes read 0 experts more than there are\n"},
-        {{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1},
-         {.expert_count = 20, .lane_count = 32, .column_parts = 16},
-         "MoE plan: 8 pairs of 8 experts in 32 units, on 32 lanes\n"
-         "columns: those of an expert in 4 parts\n"
-         "splits: lanes read 0 parts more than there are\n"},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        ptowsp_work units[160];
-        uint32_t begin[33];
-        double costs[32];
-        char text[3000];
-        ptowsp_moe_plan plan = {
-            .units = units, .unit_begin = begin, .lane_costs = costs, .unit_capacity = 160};
-        assert_ok(ptowsp_moe_generate(BATCH(cases[i].counts, NULL), &cases[i].config, &plan, NULL));
-        ptowsp_moe_print(&plan, TEST_TEXT(text));
-        text[i == 0 ? sizeof text - 1 : strlen(cases[i].text)] = '\0';
-        assert_string_equal(text, cases[i].text);
-    }
-}
-
 // 10 columns by blocks of 3 are 4 blocks: 3, 3, 3, 1.
 TEST(moe_units__of_parts_have_all_columns_once) {
     const uint32_t paper[6][5] = {{0, 10},          {0, 6, 10},      {0, 3, 6, 10},

@@ -145,11 +145,17 @@ static ptowsp_status call_plan(void) {
     return status != PTOWSP_OK ? status : call_check();
 }
 
+static ptowsp_status call_print(void) {
+    ptowsp_prefix_print(&plan, facts_output());
+    return PTOWSP_OK;
+}
+
 static const facts_call calls[] = {
-    {"tree", call_tree},   {"build", call_build},   {"build_given", call_build_given},
-    {"add", call_add},     {"remove", call_remove}, {"size", call_size},
-    {"bound", call_bound}, {"roomy", call_roomy},   {"generate", call_generate},
-    {"check", call_check}, {"plan", call_plan},     {NULL, NULL}};
+    {"tree", call_tree},        {"build", call_build},      {"build_given", call_build_given},
+    {"add", call_add},          {"remove", call_remove},    {"size", call_size},
+    {"bound", call_bound},      {"roomy", call_roomy},      {"generate", call_generate},
+    {"check", call_check},      {"plan", call_plan},        {"print", call_print},
+    {"line ", facts_next_line}, {"no_line", facts_no_line}, {NULL, NULL}};
 
 // Four requests of two blocks, of which the first is the same in three, in a plan with room for an INVALID join.
 static void begin(void) {
