@@ -199,8 +199,6 @@ static const facts_call calls[] = {{"positions", call_positions},
                                    {"make", call_make},
                                    {"plan", call_plan},
                                    {"print", call_print},
-                                   {"line ", facts_next_line},
-                                   {"no_line", facts_no_line},
                                    {NULL, NULL}};
 
 static const char *error(uint64_t *out_index) {
@@ -243,13 +241,13 @@ static const facts_field *fields(void) {
 #define MERGES(name, member) FACTS_OF(name, plan.merges->member, sizeof *plan.merges, merges)
     look();
     FACTS_RETURN(
-        FIELD(with.batch), FIELD(with.config), FIELD(with.limits), FIELD(with.sizes),
-        FIELD(with.plan), FIELD(with.kv), FIELD(with.queries), FIELD(with.speeds),
-        FIELD(with.tiers), FIELD(with.positions), FIELD(with.query_first), FIELD(with.query_stride),
-        FIELD(with.kv_first), FIELD(with.kv_stride), FIELD(with.before), FIELD(with.after),
-        FIELD(with.sinks), FIELDS(kv, SEQUENCES), FIELDS(queries, SEQUENCES), FIELDS(speeds, 6),
-        FIELD(tiers[0].id), FIELD(tiers[0].length_min), FIELD(tiers[0].length_max),
-        FIELDS(query_first, SEQUENCES), FIELDS(query_stride, SEQUENCES),
+        NAMED("printed", facts_printed), FIELD(with.batch), FIELD(with.config), FIELD(with.limits),
+        FIELD(with.sizes), FIELD(with.plan), FIELD(with.kv), FIELD(with.queries),
+        FIELD(with.speeds), FIELD(with.tiers), FIELD(with.positions), FIELD(with.query_first),
+        FIELD(with.query_stride), FIELD(with.kv_first), FIELD(with.kv_stride), FIELD(with.before),
+        FIELD(with.after), FIELD(with.sinks), FIELDS(kv, SEQUENCES), FIELDS(queries, SEQUENCES),
+        FIELDS(speeds, 6), FIELD(tiers[0].id), FIELD(tiers[0].length_min),
+        FIELD(tiers[0].length_max), FIELDS(query_first, SEQUENCES), FIELDS(query_stride, SEQUENCES),
         FIELDS(kv_first, SEQUENCES), FIELDS(kv_stride, SEQUENCES), FIELDS(sinks, SEQUENCES),
         FIELDS(before, SEQUENCES), FIELDS(after, SEQUENCES), FIELD(positions.sequence_count),
         FIELD(batch.sequence_count), FIELD(config.kv_head_count), FIELD(config.group),

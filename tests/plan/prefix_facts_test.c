@@ -151,11 +151,11 @@ static ptowsp_status call_print(void) {
 }
 
 static const facts_call calls[] = {
-    {"tree", call_tree},        {"build", call_build},      {"build_given", call_build_given},
-    {"add", call_add},          {"remove", call_remove},    {"size", call_size},
-    {"bound", call_bound},      {"roomy", call_roomy},      {"generate", call_generate},
-    {"check", call_check},      {"plan", call_plan},        {"print", call_print},
-    {"line ", facts_next_line}, {"no_line", facts_no_line}, {NULL, NULL}};
+    {"tree", call_tree},   {"build", call_build},   {"build_given", call_build_given},
+    {"add", call_add},     {"remove", call_remove}, {"size", call_size},
+    {"bound", call_bound}, {"roomy", call_roomy},   {"generate", call_generate},
+    {"check", call_check}, {"plan", call_plan},     {"print", call_print},
+    {NULL, NULL}};
 
 // Four requests of two blocks, of which the first is the same in three, in a plan with room for an INVALID join.
 static void begin(void) {
@@ -206,10 +206,10 @@ static const facts_field *fields(void) {
 #define JOIN(member)    MEMBER(plan.joins, member, plan.join_capacity)
 #define NODE(member)    MEMBER(tree.nodes, member, tree.node_count)
     FACTS_RETURN(
-        FIELD(given.batch), FIELD(given.attention), FIELD(given.nodes), FIELD(given.config),
-        FIELD(given.tree), FIELD(given.plan), FIELD(given.sizes), FIELD(given.limits),
-        FIELDS(kv, REQUESTS), FIELDS(queries, REQUESTS), FIELDS(ids, 16),
-        FIELDS(ends, REQUESTS + 1), FIELD(with_queries), FIELD(with_positions),
+        NAMED("printed", facts_printed), FIELD(given.batch), FIELD(given.attention),
+        FIELD(given.nodes), FIELD(given.config), FIELD(given.tree), FIELD(given.plan),
+        FIELD(given.sizes), FIELD(given.limits), FIELDS(kv, REQUESTS), FIELDS(queries, REQUESTS),
+        FIELDS(ids, 16), FIELDS(ends, REQUESTS + 1), FIELD(with_queries), FIELD(with_positions),
         FIELD(with_query_first), FIELD(with_tiers), FIELD(batch.attention.kv_lengths),
         FIELD(batch.attention.sequence_count), FIELD(batch.block_ids), FIELD(batch.block_begin),
         FIELD(batch.block_tokens), FIELDS(parents, NODES), FIELDS(node_tokens, NODES),
