@@ -19,7 +19,7 @@
 #ifndef NPU_KERNEL_FIXTURE_H
 #define NPU_KERNEL_FIXTURE_H
 
-#include "files.h"
+#include "test.h"
 
 #include "scratch.h"
 
@@ -91,7 +91,10 @@ static inline ptowsp_status npu_object_file(void *user, const char *path, const 
         mkdir(name, 0700);
         *at = '/';
     }
-    file_write(name, text, size);
+    FILE *file = fopen(name, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
     const char *kernels = "aicore/kernels/";
     if (strncmp(path, kernels, strlen(kernels)) == 0) {
         fprintf(o->unit, "#include \"%s%s\"\n", o->prefix, path);
