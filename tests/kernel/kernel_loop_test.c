@@ -317,20 +317,6 @@ TEST(loop__sums_stay_in_l0c_where_nothing_else_needs_them) {
     }
 }
 
-TEST(loop__random_kernels_are_what_they_are_unrolled) {
-    const ptowsp_machine a5 = ptowsp_machine_950pr();
-    uint64_t seed = test_seed();
-    for (int i = 0; TEST_ROUNDS(i, 400); i++) {
-        kt_config config = kt_any(test_random(&seed));
-        config.strides = (kt_strides)(i % 4);
-        config.is_fused = i / 4 % 2 != 0;
-        config.machine = i / 8 % 2 ? &a5 : NULL;
-        config.low = -1;
-        config.high = 1;
-        lp_play(lp_random, i, config);
-    }
-}
-
 // -- what is measured and read ----------------------------------------------------------------------
 
 enum { ROWS = 64, COLS = 16, STEP = 16 };

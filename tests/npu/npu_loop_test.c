@@ -72,8 +72,8 @@ static void play(bool is_a5) {
     for (int which = 0; which < 8; which++) {
         add(&b, lp_panels, which, test_random(&seed), is_a5);
     }
-    for (int which = 0; which < 12; which++) {
-        add(&b, which < 4 ? lp_cache : lp_random, which, test_random(&seed), is_a5);
+    for (int which = 0; which < 4; which++) {
+        add(&b, lp_cache, which, test_random(&seed), is_a5);
     }
     for (int which = 0; which < 2; which++) {
         add(&b, whole_chunks, which, test_random(&seed), is_a5);

@@ -193,11 +193,13 @@ static inline random_loop *loop_plan(kt *t, pool *p, random_loop *parent) {
 
 static inline void loop_run(kt *t, pool *p, random_loop *l, bool is_run);
 
-// What a carried value becomes: the last that goes, or what it was. Over many iterations numbers would
-// grow beyond all bounds, so they are kept small.
+// What a carried value becomes: the last that goes, or what it was; or the last carried one that goes, so that
+// some change places. Over many iterations numbers would grow beyond all bounds, so they are kept small.
 static inline kt_value next_of(kt *t, const random_loop *l, uint32_t c) {
     kt_value next = l->body->values[c];
-    for (uint32_t k = l->carried; k < l->body->count; k++) {
+    bool changes_places = test_random(&t->state) % 3 == 0;
+    for (uint32_t k = changes_places ? 0 : l->carried;
+         k < (changes_places ? l->carried : l->body->count); k++) {
         const kt_value *value = &l->body->values[k];
         if (!value->is_mask && value->dtype == next.dtype && value->rows == next.rows &&
             value->cols == next.cols && is_same_tail(value, &next)) {
