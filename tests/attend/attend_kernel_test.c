@@ -249,16 +249,21 @@ static ptowsp_attend_unit random_piece(const scene *c, uint64_t *state) {
                                 .kv_len = test_random_u32(state, 1, kv - start)};
 }
 
-TEST(attend__row_has_the_bits_that_it_has_alone) {
+// As a group of one head, finished, and by another vector variant.
+TEST(attend__row_of_a_piece_has_the_same_bits_however_it_is_computed) {
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 60); i++) {
         scene *c = random_scene(&state);
         scene_make(c, state);
         ptowsp_attend_unit unit = random_piece(c, &state);
-        const pwsp_attend_variant *variant = &variants[test_random(&state) % variant_count];
-        result tile = compute(variant, c, &c->step, unit);
+        const uint32_t v = (uint32_t)(test_random(&state) % variant_count);
+        result tile = compute(&variants[v], c, &c->step, unit);
+        pwsp_attend_compute(&variants[v], &c->kv, &c->step, &unit, NULL, NULL);
+        result vector =
+            compute(&variants[v > 0 && variant_count == 3 ? 3 - v : v], c, &c->step, unit);
         const uint32_t group = c->s.config.group;
-        for (uint32_t r = 0; r < tile.rows; r++) {  // as a group of one head
+        float *out = floats(c->value_dim);
+        for (uint32_t r = 0; r < tile.rows; r++) {
             const uint32_t head = unit.kv_head * (group - 1) + r % group;
             ptowsp_attend_step step = c->step;
             ptowsp_attend_unit one = unit;
@@ -269,8 +274,18 @@ TEST(attend__row_has_the_bits_that_it_has_alone) {
             step.slopes = c->has_slopes ? step.slopes + head : NULL;
             one.query_start = r / group;
             one.query_count = 1;
-            result by_itself = compute(variant, c, &step, one);
+            result by_itself = compute(&variants[v], c, &step, one);
             same_row(&tile, r, &by_itself, 0);
+            same_row(&tile, r, &vector, r);
+            const size_t token = c->query_starts[unit.request] + r / group;
+            const size_t at = token * c->rows + unit.kv_head * group + r % group;
+            const float lse = ptowsp_merge_finish(
+                &tile.states[r], tile.accs + (size_t)r * c->value_dim, c->value_dim, out);
+            if (!c->has_sinks) {
+                assert_memory_equal(out, c->outputs + at * c->value_dim,
+                                    c->value_dim * sizeof *out);
+                assert_memory_equal(&lse, &c->lse[at], sizeof lse);
+            }
         }
         test_release();
     }
@@ -325,44 +340,6 @@ TEST(attend__layout_of_the_cache_changes_no_bit) {
         for (uint32_t r = 0; r < results[0].rows; r++) {
             same_row(&results[0], r, &results[1], r);
             same_row(&results[0], r, &results[2], r);
-        }
-        test_release();
-    }
-}
-
-TEST(attend__vector_variants_give_the_same_bits) {
-    uint64_t state = test_seed();
-    for (int i = 0; variant_count == 3 && TEST_ROUNDS(i, 40); i++) {
-        scene *c = random_scene(&state);
-        scene_make(c, state);
-        ptowsp_attend_unit unit = random_piece(c, &state);
-        result first = compute(&variants[1], c, &c->step, unit);
-        result second = compute(&variants[2], c, &c->step, unit);
-        for (uint32_t r = 0; r < first.rows; r++) {
-            same_row(&first, r, &second, r);
-        }
-        test_release();
-    }
-}
-
-TEST(attend__finished_row_is_its_finished_state) {
-    uint64_t state = test_seed();
-    for (int i = 0; TEST_ROUNDS(i, 20); i++) {
-        scene *c = random_scene(&state);
-        c->has_sinks = false;
-        scene_make(c, state);
-        const uint32_t heads = c->s.config.kv_head_count, group = c->s.config.group;
-        ptowsp_attend_unit unit = {0,    heads - 1, 0, queries_of(c, 0), 0, (uint32_t)c->s.kv[0],
-                                   NULL, 0};
-        result parts = compute(fastest(), c, &c->step, unit);
-        ptowsp_attend_compute(&c->kv, &c->step, &unit, NULL, NULL);
-        float *out = floats(c->value_dim);
-        for (uint32_t r = 0; r < parts.rows; r++) {
-            size_t at = ((size_t)(r / group) * heads + heads - 1) * group + r % group;
-            float lse = ptowsp_merge_finish(&parts.states[r], parts.accs + (size_t)r * c->value_dim,
-                                            c->value_dim, out);
-            assert_memory_equal(out, c->outputs + at * c->value_dim, c->value_dim * sizeof *out);
-            assert_memory_equal(&lse, &c->lse[at], sizeof lse);
         }
         test_release();
     }
