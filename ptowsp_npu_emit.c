@@ -561,6 +561,8 @@ typedef struct npu_names {
     uint32_t count[NPU_KIND_COUNT];
 } npu_names;
 
+#define NPU_PATH_MAX 1024  // of a file in the tree, or of a source, with its end
+
 typedef struct npu_file {
     const char *path;  // in the tree
     const char *data;
@@ -5202,7 +5204,6 @@ NPU_INTERNAL void npu_print_launch_words(uint32_t words, bool is_end, npu_text *
 #include <stdio.h>
 
 #define NPU_OWN_FILE_MAX 256  // files of one source
-#define NPU_OWN_PATH_MAX 1024
 
 typedef struct npu_own {
     npu_emitter *emitter;
@@ -5225,31 +5226,31 @@ static size_t npu_directory_length(const char *path) {
 
 static bool npu_is_readable(const char *path) {
     FILE *file = npu_open_source(path);
-    int first = file ? fgetc(file) : EOF;  // a directory opens, but is not read
+    const bool is_readable = file && (fgetc(file) != EOF || !ferror(file));  // a directory opens
     if (file) {
         fclose(file);
     }
-    return first != EOF;
+    return is_readable;
 }
 
 // Finds a header: beside the file that includes it (`from`, NULL: a text), or in a directory of the
 // source. PTO-ISA's own are never copied: a tree has stand-ins, or is given a checkout.
 static bool npu_find_header(const npu_own *own, const char *from, const char *name,
-                            char out[NPU_OWN_PATH_MAX]) {
+                            char out[NPU_PATH_MAX]) {
     const ptowsp_pto_source *pto = own->info->pto;
     if (strncmp(name, "pto/", 4) == 0) {
         return false;
     }
     if (from) {
         int length =
-            snprintf(out, NPU_OWN_PATH_MAX, "%.*s%s", (int)npu_directory_length(from), from, name);
-        if (length > 0 && length < NPU_OWN_PATH_MAX && npu_is_readable(out)) {
+            snprintf(out, NPU_PATH_MAX, "%.*s%s", (int)npu_directory_length(from), from, name);
+        if (length > 0 && length < NPU_PATH_MAX && npu_is_readable(out)) {
             return true;
         }
     }
     for (uint32_t i = 0; i < PTOWSP_PTO_INCLUDE_MAX && pto->include_dirs[i]; i++) {
-        int length = snprintf(out, NPU_OWN_PATH_MAX, "%s/%s", pto->include_dirs[i], name);
-        if (length > 0 && length < NPU_OWN_PATH_MAX && npu_is_readable(out)) {
+        int length = snprintf(out, NPU_PATH_MAX, "%s/%s", pto->include_dirs[i], name);
+        if (length > 0 && length < NPU_PATH_MAX && npu_is_readable(out)) {
             return true;
         }
     }
@@ -5264,7 +5265,7 @@ static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const ch
 // #include lines are taken in turn. Any other line is read at file scope.
 static bool npu_own_include(npu_own *own, const char *line, size_t length, const char *from,
                             const char *to) {
-    char name[NPU_OWN_PATH_MAX], path[NPU_OWN_PATH_MAX], target[NPU_OWN_PATH_MAX];
+    char name[NPU_PATH_MAX], path[NPU_PATH_MAX], target[NPU_PATH_MAX];
     const char *quote = (const char *)memchr(line, '"', length);
     size_t size = quote ? strcspn(quote + 1, "\"\n") : 0;
     if (quote && size < sizeof name) {
@@ -5284,7 +5285,7 @@ static bool npu_own_include(npu_own *own, const char *line, size_t length, const
     }
     int written =
         snprintf(target, sizeof target, "%.*s%s", (int)npu_directory_length(to), to, name);
-    if (written < 0 || written >= NPU_OWN_PATH_MAX) {
+    if (written < 0 || written >= NPU_PATH_MAX) {
         return npu_fail(own->emitter, PTOWSP_LIMIT_EXCEEDED, own->kernel,
                         "kernel %s: the path of %s is too long", info->name, name);
     }
@@ -5562,7 +5563,7 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel) {
     own.info = &emitter->tables->kernels[kernel];
     npu_own_headers(emitter);
     own.first_file = emitter->file_count;
-    char source[NPU_OWN_PATH_MAX];
+    char source[NPU_PATH_MAX];
     const char *name = npu_name(emitter, NPU_KERNEL, kernel);
     snprintf(source, sizeof source, "aicore/sources/%s/%s.hpp", name, name);
     npu_text text = {NULL, 0, 0, false};
@@ -7033,7 +7034,6 @@ NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, const char *from) {
 #endif
 
 #define NPU_TREE_NAME_MAX 64
-#define NPU_TREE_PATH_MAX 256  // of a file, in the tree
 
 typedef struct npu_tree {
     npu_emitter *emitter;
@@ -7111,7 +7111,7 @@ static bool npu_make_name(npu_tree *tree, char name[NPU_TREE_NAME_MAX], bool is_
 
 // Makes the directories of a file, except those shared with the previous file.
 static bool npu_make_directories(npu_tree *tree, const char *path, const char *before) {
-    char directory[NPU_TREE_PATH_MAX];
+    char directory[NPU_PATH_MAX];
     bool is_same = true;
     for (size_t i = 0; path[i]; i++) {
         is_same = is_same && before[i] == path[i];
@@ -7153,7 +7153,7 @@ static bool npu_write_files(npu_tree *tree) {
     const char *before = "";
     for (uint32_t i = 0; i < emitter->file_count; i++) {
         const npu_file *file = &emitter->files[i];
-        PTOWSP_ASSERT(strlen(file->path) < NPU_TREE_PATH_MAX);
+        PTOWSP_ASSERT(strlen(file->path) < NPU_PATH_MAX);
         if (!npu_make_directories(tree, file->path, before) || !npu_write_file(tree, file)) {
             return false;
         }
@@ -7534,7 +7534,7 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
 
 // -- unsupported features -------------------------------------------------------------------------
 
-static bool npu_simpler_fail(npu_emitter *emitter, uint32_t index, const char *what,
+static bool npu_simpler_fail(npu_emitter *emitter, uint64_t index, const char *what,
                              const char *name, const char *why) {
     return npu_fail(emitter, PTOWSP_UNSUPPORTED, index, "%s%s%s for PTO Runtime%s%s", what,
                     *name ? " " : "", name, *why ? ": " : "", why);
@@ -7543,7 +7543,7 @@ static bool npu_simpler_fail(npu_emitter *emitter, uint32_t index, const char *w
 // Starts and timing other than the usual ones are refused for every tree.
 static bool npu_simpler_check_schedule(npu_emitter *emitter) {
     const ptowsp_schedule *s = &emitter->tables->schedule;
-    const uint32_t none = UINT32_MAX;
+    const uint64_t none = PTOWSP_NO_INDEX;
     if (s->dispatch != PTOWSP_DISPATCH_ROUND_ROBIN &&
         s->dispatch != PTOWSP_DISPATCH_WORK_STEALING) {
         return npu_simpler_fail(emitter, none, "no dispatch by a key or a plan", "",

@@ -132,6 +132,8 @@ typedef struct npu_names {
     uint32_t count[NPU_KIND_COUNT];
 } npu_names;
 
+#define NPU_PATH_MAX 1024  // of a file in the tree, or of a source, with its end
+
 typedef struct npu_file {
     const char *path;  // in the tree
     const char *data;

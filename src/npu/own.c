@@ -17,7 +17,6 @@
 #include <stdio.h>
 
 #define NPU_OWN_FILE_MAX 256  // files of one source
-#define NPU_OWN_PATH_MAX 1024
 
 typedef struct npu_own {
     npu_emitter *emitter;
@@ -40,31 +39,31 @@ static size_t npu_directory_length(const char *path) {
 
 static bool npu_is_readable(const char *path) {
     FILE *file = npu_open_source(path);
-    int first = file ? fgetc(file) : EOF;  // a directory opens, but is not read
+    const bool is_readable = file && (fgetc(file) != EOF || !ferror(file));  // a directory opens
     if (file) {
         fclose(file);
     }
-    return first != EOF;
+    return is_readable;
 }
 
 // Finds a header: beside the file that includes it (`from`, NULL: a text), or in a directory of the
 // source. PTO-ISA's own are never copied: a tree has stand-ins, or is given a checkout.
 static bool npu_find_header(const npu_own *own, const char *from, const char *name,
-                            char out[NPU_OWN_PATH_MAX]) {
+                            char out[NPU_PATH_MAX]) {
     const ptowsp_pto_source *pto = own->info->pto;
     if (strncmp(name, "pto/", 4) == 0) {
         return false;
     }
     if (from) {
         int length =
-            snprintf(out, NPU_OWN_PATH_MAX, "%.*s%s", (int)npu_directory_length(from), from, name);
-        if (length > 0 && length < NPU_OWN_PATH_MAX && npu_is_readable(out)) {
+            snprintf(out, NPU_PATH_MAX, "%.*s%s", (int)npu_directory_length(from), from, name);
+        if (length > 0 && length < NPU_PATH_MAX && npu_is_readable(out)) {
             return true;
         }
     }
     for (uint32_t i = 0; i < PTOWSP_PTO_INCLUDE_MAX && pto->include_dirs[i]; i++) {
-        int length = snprintf(out, NPU_OWN_PATH_MAX, "%s/%s", pto->include_dirs[i], name);
-        if (length > 0 && length < NPU_OWN_PATH_MAX && npu_is_readable(out)) {
+        int length = snprintf(out, NPU_PATH_MAX, "%s/%s", pto->include_dirs[i], name);
+        if (length > 0 && length < NPU_PATH_MAX && npu_is_readable(out)) {
             return true;
         }
     }
@@ -79,7 +78,7 @@ static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const ch
 // #include lines are taken in turn. Any other line is read at file scope.
 static bool npu_own_include(npu_own *own, const char *line, size_t length, const char *from,
                             const char *to) {
-    char name[NPU_OWN_PATH_MAX], path[NPU_OWN_PATH_MAX], target[NPU_OWN_PATH_MAX];
+    char name[NPU_PATH_MAX], path[NPU_PATH_MAX], target[NPU_PATH_MAX];
     const char *quote = (const char *)memchr(line, '"', length);
     size_t size = quote ? strcspn(quote + 1, "\"\n") : 0;
     if (quote && size < sizeof name) {
@@ -99,7 +98,7 @@ static bool npu_own_include(npu_own *own, const char *line, size_t length, const
     }
     int written =
         snprintf(target, sizeof target, "%.*s%s", (int)npu_directory_length(to), to, name);
-    if (written < 0 || written >= NPU_OWN_PATH_MAX) {
+    if (written < 0 || written >= NPU_PATH_MAX) {
         return npu_fail(own->emitter, PTOWSP_LIMIT_EXCEEDED, own->kernel,
                         "kernel %s: the path of %s is too long", info->name, name);
     }
@@ -377,7 +376,7 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel) {
     own.info = &emitter->tables->kernels[kernel];
     npu_own_headers(emitter);
     own.first_file = emitter->file_count;
-    char source[NPU_OWN_PATH_MAX];
+    char source[NPU_PATH_MAX];
     const char *name = npu_name(emitter, NPU_KERNEL, kernel);
     snprintf(source, sizeof source, "aicore/sources/%s/%s.hpp", name, name);
     npu_text text = {NULL, 0, 0, false};

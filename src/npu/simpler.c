@@ -33,7 +33,7 @@
 
 // -- unsupported features -------------------------------------------------------------------------
 
-static bool npu_simpler_fail(npu_emitter *emitter, uint32_t index, const char *what,
+static bool npu_simpler_fail(npu_emitter *emitter, uint64_t index, const char *what,
                              const char *name, const char *why) {
     return npu_fail(emitter, PTOWSP_UNSUPPORTED, index, "%s%s%s for PTO Runtime%s%s", what,
                     *name ? " " : "", name, *why ? ": " : "", why);
@@ -42,7 +42,7 @@ static bool npu_simpler_fail(npu_emitter *emitter, uint32_t index, const char *w
 // Starts and timing other than the usual ones are refused for every tree.
 static bool npu_simpler_check_schedule(npu_emitter *emitter) {
     const ptowsp_schedule *s = &emitter->tables->schedule;
-    const uint32_t none = UINT32_MAX;
+    const uint64_t none = PTOWSP_NO_INDEX;
     if (s->dispatch != PTOWSP_DISPATCH_ROUND_ROBIN &&
         s->dispatch != PTOWSP_DISPATCH_WORK_STEALING) {
         return npu_simpler_fail(emitter, none, "no dispatch by a key or a plan", "",

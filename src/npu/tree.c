@@ -22,7 +22,6 @@
 #endif
 
 #define NPU_TREE_NAME_MAX 64
-#define NPU_TREE_PATH_MAX 256  // of a file, in the tree
 
 typedef struct npu_tree {
     npu_emitter *emitter;
@@ -100,7 +99,7 @@ static bool npu_make_name(npu_tree *tree, char name[NPU_TREE_NAME_MAX], bool is_
 
 // Makes the directories of a file, except those shared with the previous file.
 static bool npu_make_directories(npu_tree *tree, const char *path, const char *before) {
-    char directory[NPU_TREE_PATH_MAX];
+    char directory[NPU_PATH_MAX];
     bool is_same = true;
     for (size_t i = 0; path[i]; i++) {
         is_same = is_same && before[i] == path[i];
@@ -142,7 +141,7 @@ static bool npu_write_files(npu_tree *tree) {
     const char *before = "";
     for (uint32_t i = 0; i < emitter->file_count; i++) {
         const npu_file *file = &emitter->files[i];
-        PTOWSP_ASSERT(strlen(file->path) < NPU_TREE_PATH_MAX);
+        PTOWSP_ASSERT(strlen(file->path) < NPU_PATH_MAX);
         if (!npu_make_directories(tree, file->path, before) || !npu_write_file(tree, file)) {
             return false;
         }

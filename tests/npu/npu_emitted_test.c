@@ -27,7 +27,7 @@
 //        calls TEXT                                 blanks and line ends are alike
 //        times N TEXT; narrow N                     how often; how wide lines are at most
 //        files N DIRECTORY                          how many files are below
-//        refused STATUS [at INDEX or anywhere] TEXT
+//        refused STATUS [at INDEX] TEXT
 //                                                   it cannot be compiled or emitted, and nothing is left; texts of
 //                                                   errors have 511 characters at most
 
@@ -366,10 +366,6 @@ static void refused(subject *s, const char *rest) {
     sscanf(rest + used, "at %llu %n", &index, &more);
     emit(s);
     const ptowsp_error error = ptowsp_context_error(s->f.context);
-    if (strncmp(rest + used, "anywhere ", 9) == 0) {
-        index = error.index;
-        more = 9;
-    }
     if (strcmp(ptowsp_status_name(s->status), status) != 0 || error.index != index ||
         strcmp(error.text, textf("%.511s", unescaped(rest + used + more))) != 0) {
         FAIL(s, "%s at %lld: %s", ptowsp_status_name(s->status), (long long)error.index,
