@@ -118,20 +118,6 @@ static inline void environment(char *kept[4], bool is_back) {
     }
 }
 
-// Files and directories whose names begin so.
-static inline uint32_t entries_like(const char *path, const char *start) {
-    uint32_t count = 0;
-    DIR *directory = opendir(path);
-    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
-         entry = readdir(directory)) {
-        count += strncmp(entry->d_name, start, strlen(start)) == 0;
-    }
-    if (directory) {
-        closedir(directory);
-    }
-    return count;
-}
-
 static inline void build_free(build *b) {
     ptowsp_npu_destroy(b->npu);
     npu_fixture_free(&b->f);
