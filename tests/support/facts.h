@@ -89,9 +89,13 @@ typedef struct facts {
     memcpy(table, now, sizeof now);                                                                \
     return table
 
-// The text of a refusal without the word that each begins with.
+// The text of a refusal without the word that each begins with. Only where room is missing are units counted.
 static inline const char *facts_plan_error(const ptowsp_plan_info *info, uint64_t *out_index) {
+#define FACTS_HAS_WORK(name, status, text) PTOWSP_##status == PTOWSP_BUFFER_OVERFLOW,
+    static const bool has_work[] = {PTOWSP_PLAN_FAULTS(FACTS_HAS_WORK)};
+#undef FACTS_HAS_WORK
     static char text[200];
+    assert_true(info->work_count == 0 || has_work[info->fault]);
     ptowsp_plan_explain(info, TEST_TEXT(text));
     *out_index = info->index;
     assert_memory_equal(text, "plan: ", strlen("plan: "));
