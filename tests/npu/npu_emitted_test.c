@@ -26,7 +26,7 @@
 //        then TEXT                                  behind the last part
 //        calls TEXT                                 blanks and line ends are alike
 //        times N TEXT; narrow N                     how often; how wide lines are at most
-//        files N DIRECTORY                          how many files are below
+//        files N DIRECTORY; absent PATH             how many files are below; there is no such file
 //        refused STATUS [at INDEX] TEXT
 //                                                   it cannot be compiled or emitted, and nothing is left; texts of
 //                                                   errors have 511 characters at most
@@ -223,6 +223,32 @@ static ptowsp_status compile(subject *s) {
     return status ? status : ptowsp_program_create(s->f.context, s->f.m, &desc, &s->f.program);
 }
 
+// What is said of a kernel's instructions: in halves, and only there, each is of one; FIFO 0 goes from the cube half
+// to the vector half, and FIFO 1 back, and nothing is taken that has not been put in. Others have no FIFOs.
+static void check_halves(const subject *s) {
+    const ptowsp_program_tables *info = ptowsp_program_read(s->f.program);
+    for (uint32_t k = 1; k < info->kernel_count; k++) {
+        const ptowsp_kernel_info *kernel = &info->kernels[k];
+        uint32_t waiting[2] = {0, 0};
+        for (uint32_t i = 0; i < kernel->insn_count; i++) {
+            const ptowsp_insn_info *insn = &kernel->insns[i];
+            const bool is_push = insn->op == PTOWSP_OP_TPUSH;
+            const bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
+            assert_int_equal(insn->side != PTOWSP_SIDE_ANY, kernel->is_mixed && !is_mark);
+            if (is_push || insn->op == PTOWSP_OP_TPOP) {
+                assert_in_range(insn->fifo, 0, 1);
+                assert_int_equal(insn->side == PTOWSP_SIDE_CUBE, is_push == (insn->fifo == 0));
+                assert_true(is_push || waiting[insn->fifo] > 0);
+                waiting[insn->fifo] += is_push ? 1 : UINT32_MAX;
+            }
+        }
+        for (uint32_t f = 0; f < 2 && !kernel->is_mixed; f++) {
+            const ptowsp_fifo *fifo = &kernel->fifos[f];
+            assert_true(fifo->slot_bytes == 0 && fifo->slot_count == 0 && fifo->flag == 0);
+        }
+    }
+}
+
 static void emit(subject *s) {
     if (!s->is_emitted) {
         const uint32_t before = npu_entries(s->f.directory);
@@ -231,7 +257,11 @@ static void emit(subject *s) {
                     : s->is_called ? npu_files_try(s->f.context, s->f.program)
                                    : ptowsp_npu_emit(s->f.context, s->f.program, &s->desc);
         s->is_emitted = true;
-        assert_true(s->status == PTOWSP_OK || npu_entries(s->f.directory) == before);
+        assert_true(s->status == PTOWSP_OK || (npu_entries(s->f.directory) == before &&
+                                               (!s->is_called || npu_file_count == 0)));
+        if (s->f.program) {
+            check_halves(s);
+        }
     }
 }
 
@@ -341,6 +371,8 @@ static bool describes(subject *s, const char *word, const char *rest) {
 }
 
 static bool is_for(subject *s, const char *word, const char *rest) {
+    char *end;
+    const uint32_t number = (uint32_t)strtoul(rest, &end, 10);
     if (strcmp(word, "host") == 0) {
         s->desc.is_for_host = true;
     } else if (strcmp(word, "callback") == 0) {
@@ -348,11 +380,14 @@ static bool is_for(subject *s, const char *word, const char *rest) {
     } else if (strcmp(word, "simpler") == 0) {
         s->desc.runtime = PTOWSP_NPU_SIMPLER;
     } else if (strcmp(word, "window") == 0) {
-        s->desc.task_window = (uint32_t)atoll(rest);
+        s->desc.task_window = number;
     } else if (strcmp(word, "blocks") == 0) {
-        s->desc.block_max = (uint32_t)atoll(rest);
+        s->desc.block_max = number;
     } else {
         return false;
+    }
+    if (*end || (end == rest) != !strstr("window blocks", word)) {
+        FAIL(s, "%s: a number, or more than is read: %s", word, rest);
     }
     s->is_emitted = false;
     return true;
@@ -391,6 +426,10 @@ static bool claims(subject *s, const char *word, const char *rest) {
     const unsigned long wanted = strtoul(part, &end, 10);
     uint32_t count = 0;
     bool holds = true;
+    const bool has_count = strstr(" files times narrow ", textf(" %s ", word)) != NULL;
+    if (has_count && (end == part || (strcmp(word, "narrow") == 0 ? *end : *end != ' '))) {
+        FAIL(s, "%s: no number, or not of this: %s", word, rest);
+    }
     if (strcmp(word, "refused") == 0) {
         refused(s, rest);
     } else if (strcmp(word, "files") == 0) {
@@ -398,6 +437,9 @@ static bool claims(subject *s, const char *word, const char *rest) {
         count = s->is_called ? npu_files_below(textf("%s/", end + 1))
                              : files_below(textf("%s/%s", s->tree, end + 1));
         holds = count == wanted;
+    } else if (strcmp(word, "absent") == 0) {
+        emit(s);
+        holds = s->status == PTOWSP_OK && access(textf("%s/%s", s->tree, rest), F_OK) != 0;
     } else if (!strstr(" has lacks is then calls times narrow ", textf(" %s ", word))) {
         return false;
     } else if (!s->file || !*rest) {
@@ -437,7 +479,8 @@ static bool claims(subject *s, const char *word, const char *rest) {
 
 static void line_run(subject *s, const char *line) {
     int repeats, used;
-    line += strspn(line, " ");
+    const size_t indent = strspn(line, " ");
+    line += indent;
     if (sscanf(line, "repeat %d %n", &repeats, &used) == 1) {
         char one[1000];
         assert_true(strlen(line) < sizeof one / 2);
@@ -464,7 +507,11 @@ static void line_run(subject *s, const char *line) {
     s->disk = NULL;
     const size_t length = strcspn(line, " ");
     const char *word = textf("%.*s", (int)length, line);
-    if (line[0] && line[0] != '#' && strcmp(word, "let") != 0 && strcmp(word, "row") != 0) {
+    if (strcmp(word, "let") == 0 || strcmp(word, "row") == 0) {
+        if (indent != 2 || !s->row) {
+            FAIL(s, "%s that is of no row: it is indented by two, and there are rows", word);
+        }
+    } else if (line[0] && line[0] != '#') {
         const char *rest = line + length + (line[length] == ' ');
         if (strcmp(word, "emits") == 0) {
             opens(s, rest);
