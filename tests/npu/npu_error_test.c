@@ -23,8 +23,6 @@ PTOWSP_SOURCE(
         return 10;
     })
 
-// -- programs -------------------------------------------------------------------------------------
-
 // -- scenes ---------------------------------------------------------------------------------------
 
 // NAME KIND NUMBER ...
@@ -42,6 +40,9 @@ static void bind_item(ptowsp_run *run, const char *item, int32_t *x, int32_t *d)
         narrow[count] = (int32_t)n[count];
         assert_true(end > at && count < 15);
     }
+    // Numbers that nothing reads are mistakes.
+    assert_true(count == 1 || strstr(" array lengths csr ", kind) || (*name == 'x' && count == 0));
+    assert_int_equal(rows > 0, strcmp(kind, "csr") == 0);
     const ptowsp_csr csr = {PTOWSP_I32, narrow, narrow + rows, rows - 1, count - rows};
     const ptowsp_buffer of_x = {.data = x, .size = ROWS * 4 * sizeof *x};
     const ptowsp_buffer of_d = {
@@ -57,23 +58,24 @@ static void bind_item(ptowsp_run *run, const char *item, int32_t *x, int32_t *d)
     assert_ok(status);
 }
 
-// Binds all items of a list, up to blanks behind ";", but those whose name is also in another list.
-static bool bind_items(ptowsp_run *run, const char *items, const char *instead, int32_t *x,
-                       int32_t *d) {
-    bool is_untouched = false;
+// Binds all items of a list, up to blanks behind ";", but those whose name is also in another list. Returns what x[5] must
+// be then: untouched, touched, or NULL.
+static const char *bind_items(ptowsp_run *run, const char *items, const char *instead, int32_t *x,
+                              int32_t *d) {
+    const char *then = NULL;
     for (const char *at = items; *at; at += strcspn(at, ";"), at += *at == ';') {
         at += strspn(at, " ");
         const char *item = textf("%.*s", (int)strcspn(at, ";"), at);
         const char *name = textf("; %.*s ", (int)strcspn(item, " "), item);
         const char *without = textf("; without %.*s;", (int)strcspn(item, " "), item);
-        if (strcmp(item, "untouched") == 0) {
-            is_untouched = true;
+        if (strcmp(item, "untouched") == 0 || strcmp(item, "touched") == 0) {
+            then = item;
         } else if (strncmp(item, "without ", 8) != 0 && !strstr(instead, name) &&
                    !strstr(instead, without)) {
             bind_item(run, item, x, d);
         }
     }
-    return is_untouched;
+    return then;
 }
 
 static void scene_play(npu_tree *t, const char *given, const char *line) {
@@ -88,10 +90,10 @@ static void scene_play(npu_tree *t, const char *given, const char *line) {
     ptowsp_run_destroy(t->run);
     t->run = test_run_of(t->context, t->program);
     bind_items(t->run, given, items ? textf("%s;", items) : "", x, d);
-    const bool is_untouched = bind_items(t->run, items ? items + 1 : "", "", x, d);
+    const char *then = bind_items(t->run, items ? items + 1 : "", "", x, d);
     const npu_block blocks[] = {{.data = x, .size = sizeof x}, {.data = d, .size = sizeof d}};
     npu_tree_run(t, 0, blocks, 2, status);
-    assert_true(!is_untouched || x[5] == 5);
+    assert_true(!then || (x[5] == 5) == (*then == 'u'));
 }
 
 // The scenes of a program in bindings.txt.
@@ -100,6 +102,7 @@ static void scenes_play(const char *program, const char *directives) {
     static const ptowsp_parse_kernel kernel = {
         .name = "step", .fn = step, .source.text = step_source};
     const char *given = NULL, *at;
+    uint32_t scenes = 0;
     npu_tree t;
     snprintf(npu_now.doing, sizeof npu_now.doing, "errors of %s", program);
     npu_tree_make(&t, npu_module(program), directives, &kernel, 1);
@@ -107,15 +110,21 @@ static void scenes_play(const char *program, const char *directives) {
                 textf("\nprogram %s\n", program));
     assert_non_null(at);
     at = strchr(at + 1, '\n') + 1;
-    for (; t.npu && strncmp(at, "  ", 2) == 0; at += strcspn(at, "\n") + 1) {
+    for (; t.npu && *at && strncmp(at, "program ", 8) != 0; at += strcspn(at, "\n") + 1) {
+        if (*at == '\n' || *at == '#') {
+            continue;
+        }
+        assert_memory_equal(at, "  ", 2);
         const char *line = textf("%.*s", (int)strcspn(at, "\n") - 2, at + 2);
         if (!given) {
             assert_memory_equal(line, "given ", 6);
             given = line + 6;
         } else {
             scene_play(&t, given, line);
+            scenes++;
         }
     }
+    assert_true(scenes > 0 || !t.npu);
     npu_tree_free(&t);
 }
 
