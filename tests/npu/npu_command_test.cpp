@@ -309,7 +309,12 @@ std::string bytes_of(const std::string &type, const Texts &given) {
         const size_t times = word.find('*');
         const std::string number = word.substr(0, times);
         const uint64_t bits = strtoull(number.c_str(), nullptr, 0);
-        const double f64 = strtod(number.c_str(), nullptr);
+        char *end;
+        const double f64 = strtod(number.c_str(), &end);
+        if (*end || number.empty() ||
+            !strstr(" i8 u8 i16 u16 i32 u32 f32 i64 u64 f64 work ", (" " + type + " ").c_str())) {
+            fail_msg("%s is no number of %s", word.c_str(), type.c_str());
+        }
         const float f32 = static_cast<float>(f64);
         for (uint64_t n = times < word.size() ? std::stoull(word.substr(times + 1)) : 1; n > 0;
              n--) {
@@ -342,18 +347,20 @@ class Play {
         std::ifstream file(path);
         std::vector<Line> lines;
         std::string line;
+        bool has_case = false;
         for (int number = 1; std::getline(file, line); number++) {
             line = line.substr(0, line.find("  #"));
             line.erase(line.find_last_not_of(' ') + 1);
             if (line.compare(0, 5, "case ") == 0) {
-                play_case(lines);
+                play_case(lines, has_case);
                 lines.clear();
+                has_case = true;
             } else if (!line.empty() && line[indent_of(line)] != '#') {
                 lines.push_back({number, line});
             }
         }
-        play_case(lines);
-        assert_true(number_ > 0);
+        play_case(lines, has_case);
+        assert_true(has_case);
     }
 
   private:
@@ -368,9 +375,13 @@ class Play {
         }
     }
 
-    void play_case(const std::vector<Line> &lines) {
+    // Lines before the first case are a mistake, and cases without one.
+    void play_case(const std::vector<Line> &lines, bool is_case) {
         char path[] = "/tmp/wsp_command_XXXXXX";
-        if (lines.empty()) {
+        if (lines.empty() == is_case) {
+            complain("a case without lines, or lines without a case, follow");
+        }
+        if (!is_case) {
             return;
         }
         assert_non_null(mkdtemp(path));
@@ -382,9 +393,10 @@ class Play {
         play(lines);
         elements_have_no_memory = false;
         remove("");
-        if (!has_claim_ && !is_over_) {
-            complain("the case says nothing");
+        if (!is_over_ && (!has_claim_ || !recording_.empty())) {
+            complain("the case says nothing, or nothing of its last recording");
         }
+        recording_.clear();
     }
 
     void play(const std::vector<Line> &lines) {
@@ -405,6 +417,8 @@ class Play {
             if (verb != "for") {
                 act(verb, rest, text);
                 continue;
+            } else if (block.empty()) {
+                complain("there are no lines for " + rest);
             }
             for (const std::string &value : split_at(rest, " / ")) {
                 std::vector<Line> once = block;
@@ -470,8 +484,9 @@ class Play {
             for (const std::string &span : split_at(rest, " / ")) {
                 tree.spans.push_back(ptowsp_span());
                 ptowsp_span &now = tree.spans.back();
-                assert_int_equal(sscanf(span.c_str(), "%u %u %" SCNu64 " %" SCNu64, &now.kind,
-                                        &now.lane, &now.begin, &now.end),
+                char more;
+                assert_int_equal(sscanf(span.c_str(), "%u %u %" SCNu64 " %" SCNu64 " %c", &now.kind,
+                                        &now.lane, &now.begin, &now.end, &more),
                                  4);
             }
             return;

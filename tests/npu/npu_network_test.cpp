@@ -241,6 +241,7 @@ std::vector<int64_t> numbers_of(std::istringstream &words) {
         const size_t dots = word.find("..");
         const int64_t first = std::stoll(word);
         const int64_t last = dots == std::string::npos ? first : std::stoll(word.substr(dots + 2));
+        assert_true(first <= last);
         for (int64_t number = first; number <= last; number++) {
             numbers.push_back(number);
         }
@@ -263,7 +264,9 @@ void play(Lab &lab, const std::string &verb, std::istringstream &words) {
         const uint64_t depth = is_event ? 0 : next<uint64_t>(words);
         const uint64_t latency = next<uint64_t>(words);
         std::string at;
-        lab.channel(name, depth, latency, is_event, words >> at ? next<uint32_t>(words) : 1);
+        const bool has_place = static_cast<bool>(words >> at);
+        assert_true(!has_place || at == "at");
+        lab.channel(name, depth, latency, is_event, has_place ? next<uint32_t>(words) : 1);
     } else if (verb == "process" || verb == "processes") {
         const uint64_t count = verb == "process" ? 1 : next<uint64_t>(words);
         const std::string name = next<std::string>(words);
@@ -306,6 +309,7 @@ TEST(npu_network__does_as_is_written) {
             continue;
         }
         print_message("%s\n", line.c_str());
+        assert_true(verb != "noted" || has_claim);  // of a network that has run
         if (verb == "case") {
             assert_true(has_claim);
             std::string name, without;
