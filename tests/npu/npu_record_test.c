@@ -144,28 +144,33 @@ RECORD_TEST(record__has_what_was_bound_and_what_came_of_it) {
 }
 
 // Two rows of eight columns, every element twice as far, the second one first: elements in order, memory as
-// it is. The block begins with wide[0]; the first element of the view is 16 elements further, and the last
-// one 14 behind that.
+// it is. The block begins with wide[0], or with wide[1], which is behind 4 bytes, so that elements are aligned
+// in its file, too; the first element of the view is 16 elements further, and the last one 14 behind that.
 RECORD_TEST(record__views_have_strides) {
-    _Alignas(8) float wide[2 * 2 * COLS];
-    float before[2 * 2 * COLS], after[2 * COLS];
-    for (int i = 0; i < 2 * 2 * COLS; i++) {
-        before[i] = wide[i] = (float)i;
+    for (int begin = 0; begin < 2; begin++) {
+        _Alignas(8) float wide[2 * 2 * COLS];
+        float before[2 * 2 * COLS], after[2 * COLS];
+        for (int i = 0; i < 2 * 2 * COLS; i++) {
+            before[i] = wide[i] = (float)i;
+        }
+        const ptowsp_buffer buffer = {.data = wide + begin + 2 * COLS,
+                                      .rank = 2,
+                                      .shape = {2, COLS},
+                                      .strides = {-2 * COLS, 2}};
+        snprintf(r->path, sizeof r->path, "%s/recording%d", r->f.directory, begin);
+        assert_ok(ptowsp_run_bind_tensor(r->run, "x", &buffer));
+        assert_ok(ptowsp_run_bind_size(r->run, "rows", 1));
+        assert_ok(ptowsp_npu_record(r->f.context, r->run, NULL, r->path));
+        const char *got = read_file(r, "recording");
+        assert_non_null(strstr(got, textf("--view x=2x8/-16x2@1+%d\n", 64 + 4 * begin)));
+        assert_non_null(strstr(got, "--model unit\n"));
+        for (int c = 0; c < COLS; c++) {  // one row is multiplied
+            after[c] = (float)(3 * (begin + 2 * COLS + 2 * c));
+            after[COLS + c] = (float)(begin + 2 * c);
+        }
+        holds(r, "m1.bin", before, (31 + (size_t)begin) * sizeof before[0]);
+        holds(r, "o1.bin", after, sizeof after);
     }
-    const ptowsp_buffer buffer = {
-        .data = wide + 2 * COLS, .rank = 2, .shape = {2, COLS}, .strides = {-2 * COLS, 2}};
-    assert_ok(ptowsp_run_bind_tensor(r->run, "x", &buffer));
-    assert_ok(ptowsp_run_bind_size(r->run, "rows", 1));
-    assert_ok(ptowsp_npu_record(r->f.context, r->run, NULL, r->path));
-    const char *got = read_file(r, "recording");
-    assert_non_null(strstr(got, "--view x=2x8/-16x2@1+64\n"));
-    assert_non_null(strstr(got, "--model unit\n"));
-    holds(r, "m1.bin", before, 31 * sizeof before[0]);
-    for (int c = 0; c < COLS; c++) {  // one row is multiplied
-        after[c] = (float)(3 * (2 * COLS + 2 * c));
-        after[COLS + c] = (float)(2 * c);
-    }
-    holds(r, "o1.bin", after, sizeof after);
 }
 
 static void refused(record *r, ptowsp_run *run, const ptowsp_run_options *options, const char *path,
