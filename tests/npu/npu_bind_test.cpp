@@ -203,7 +203,7 @@ TEST(bind__names_are_of_their_kind) {
     assert_invalid(wsp_runner_bind_batch(b.runner, "kv", nullptr, &config, nullptr));
 }
 
-// One of each kind, as bind_faults_test.c has all that the same checks refuse. What was bound before stays.
+// One of each kind, as tests/exec/runs.facts has all that the same checks refuse. What was bound before stays.
 TEST(bind__refuses_what_cannot_be) {
     Bound b;
     b.bind();

@@ -270,9 +270,9 @@ static void emit(subject *s) {
 static ptowsp_pto_arg arg_of(const subject *s, const char *text) {
     static const char *const values[] = {"NONE",       "DATA", "ROWS",   "COLS",  "ROW_STRIDE",
                                          "COL_STRIDE", "AXIS", "SCALAR", "NUMBER"};
-    char word[16];
+    char word[16], more = ',';  // what may follow
     long long number;
-    if (sscanf(text, " %15s %lld", word, &number) != 2) {
+    if (sscanf(text, " %15s %lld %c", word, &number, &more) < 2 || more != ',') {
         FAIL(s, "no argument: %s", text);
     }
     size_t value = (size_t)atoi(word);  // or a number that is none of them
@@ -400,6 +400,9 @@ static void refused(subject *s, const char *rest) {
     assert_int_equal(sscanf(rest, "%31s %n", status, &used), 1);
     sscanf(rest + used, "at %llu %n", &index, &more);
     emit(s);
+    if (strcmp(status, "OK") == 0) {
+        FAIL(s, "nothing is refused with OK");
+    }
     const ptowsp_error error = ptowsp_context_error(s->f.context);
     if (strcmp(ptowsp_status_name(s->status), status) != 0 || error.index != index ||
         strcmp(error.text, textf("%.511s", unescaped(rest + used + more))) != 0) {
