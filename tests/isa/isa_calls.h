@@ -200,8 +200,12 @@ typedef struct test_call {
     uint32_t number_count;
 } test_call;
 
+// How many numbers the last call has asked for.
+__attribute__((unused)) static uint32_t call_numbers_taken;
+
 // A number that a call takes: that of a line, or another one.
 static inline double call_number(const test_call *call, uint32_t i, double otherwise) {
+    call_numbers_taken = call_numbers_taken > i ? call_numbers_taken : i + 1;
     return i < call->number_count ? call->numbers[i] : otherwise;
 }
 
@@ -220,8 +224,18 @@ static inline call_id call_named(const char *name) {
 // Operands by call and family, and cycles.
 typedef struct call_lines {
     char operands[CALL_COUNT][2][CALL_LINE_MAX];
-    uint64_t cycles[CALL_COUNT];
+    uint64_t cycles[CALL_COUNT][2];
 } call_lines;
+
+// A number that is all of a text.
+static inline uint64_t call_cycles(const char *text) {
+    char *end;
+    const uint64_t cycles = strtoull(text, &end, 10);
+    if (end == text || *end) {
+        fail_msg("%s is no number of cycles", text);
+    }
+    return cycles;
+}
 
 static inline void call_line(char *line, const char *result, void *user) {
     call_lines *lines = (call_lines *)user;
@@ -229,13 +243,16 @@ static inline void call_line(char *line, const char *result, void *user) {
     int length;
     assert_int_equal(sscanf(line, "%7s %31s%n", machine, name, &length), 2);
     const call_id id = call_named(name);
+    const bool is_both = strcmp(machine, "both") == 0;
+    assert_non_null(result);
+    assert_true(is_both || !strcmp(machine, "A5") || !strcmp(machine, "A2A3"));
     for (int family = 0; family < 2; family++) {
-        if (!strcmp(machine, "both") || !strcmp(machine, family == PTOISA_A5 ? "A5" : "A2A3")) {
-            assert_true(strlen(line + length) < CALL_LINE_MAX);
+        if (is_both || !strcmp(machine, family == PTOISA_A5 ? "A5" : "A2A3")) {
+            assert_true(strlen(line + length) < CALL_LINE_MAX && !lines->operands[id][family][0]);
             strcpy(lines->operands[id][family], line + length);
+            lines->cycles[id][family] = call_cycles(result);
         }
     }
-    lines->cycles[id] = strtoull(result, NULL, 10);
 }
 
 static inline const call_lines *call_lines_here(void) {
@@ -306,7 +323,7 @@ static inline test_call call_make(test_bench *bench, call_id id, ptoisa_family f
     test_call call = {.id = id, .name = call_names[id][0], .prefix = call_names[id][1]};
     const char *at = lines->operands[id][family];
     char operand[64];
-    call.cycles = lines->cycles[id];
+    call.cycles = lines->cycles[id][family];
     assert_true(*at);
     test_begin(bench, family, call.name);
     while (operand_next(&at, operand)) {

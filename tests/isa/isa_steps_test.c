@@ -107,12 +107,29 @@ static const ptoisa_core *const *cores_of(const scene *s) {
 
 // -- steps ----------------------------------------------------------------------------------------
 
-static ptoisa_pipe pipe_of(const char *name) {
+// The pipe of this name; one more than PTOISA_PIPE_ALL: there is none.
+static ptoisa_pipe pipe_named(const char *name) {
     uint32_t pipe = 0;
     while (pipe <= PTOISA_PIPE_ALL && strcmp(ptoisa_pipe_name((ptoisa_pipe)pipe), name) != 0) {
         pipe++;
     }
-    return pipe <= PTOISA_PIPE_ALL ? (ptoisa_pipe)pipe : (ptoisa_pipe)strtoul(name, NULL, 10);
+    return (ptoisa_pipe)pipe;
+}
+
+// A number that is all of a text.
+static uint64_t number_of(const char *text) {
+    char *end;
+    const uint64_t number = strtoull(text, &end, 10);
+    if (end == text || *end) {
+        fail_msg("%s is no number", text);
+    }
+    return number;
+}
+
+// A pipe, or the number of one, which may be none.
+static ptoisa_pipe pipe_of(const char *name) {
+    const ptoisa_pipe pipe = pipe_named(name);
+    return pipe <= PTOISA_PIPE_ALL ? pipe : (ptoisa_pipe)number_of(name);
 }
 
 static ptoisa_split split_of(const char *name) {
@@ -131,8 +148,8 @@ static void issue(scene *s, const char *text) {
     const ptoisa_tile *used[3] = {&tiles[0], &tiles[0], &tiles[0]};
     char name[32], operand[64];
     int length, op = 0, count = 0;
-    unsigned detail = 0;
     const char *end = strstr(text, " detail "), *at;
+    const uint32_t detail = end ? (uint32_t)number_of(end + strlen(" detail ")) : 0;
     char operands[WORD];
     assert_int_equal(sscanf(text, "%31s%n", name, &length), 1);
     while (strcmp(ptoisa_op_name((ptoisa_op)op), name) != 0) {
@@ -140,7 +157,6 @@ static void issue(scene *s, const char *text) {
             SCENE_FAIL(s, "there is no step %s", name);
         }
     }
-    assert_true(!end || sscanf(end, " detail %u", &detail) == 1);
     snprintf(operands, sizeof operands, "%.*s", end ? (int)(end - text) - length : WORD - 1,
              text + length);
     for (at = operands; operand_next(&at, operand); count++) {
@@ -156,7 +172,9 @@ static void issue(scene *s, const char *text) {
 static void step_flag(scene *s, const char *text, bool is_set) {
     char src[8], dst[8];
     unsigned event;
-    assert_int_equal(sscanf(text, "%7s %7s %u", src, dst, &event), 3);
+    int length;
+    assert_int_equal(sscanf(text, "%7s %7s %u%n", src, dst, &event, &length), 3);
+    assert_string_equal(text + length, "");
     (is_set ? ptoisa_set_flag : ptoisa_wait_flag)(s->core, pipe_of(src), pipe_of(dst), event);
 }
 
@@ -174,9 +192,9 @@ static void step_barrier(scene *s, const char *text) {
 
 static void step_until(scene *s, const char *text) {
     char pipe[8];
-    unsigned at;
-    assert_int_equal(sscanf(text, "%7s %u", pipe, &at), 2);
-    ptoisa_wait_until(s->core, pipe_of(pipe), at);
+    int length;
+    assert_int_equal(sscanf(text, "%7s %n", pipe, &length), 1);
+    ptoisa_wait_until(s->core, pipe_of(pipe), number_of(text + length));
 }
 
 static void step_reset(scene *s, const char *text) {
@@ -185,15 +203,21 @@ static void step_reset(scene *s, const char *text) {
 }
 
 static void step_finished(scene *s, const char *text) {
+    assert_true(!*text || strcmp(text, "not") == 0);
     assert_int_equal(ptoisa_core_finish(s->core), strcmp(text, "not") != 0);
 }
 
 // "C2V FLAG BYTES SLOTS[ gm BYTES]".
 static void step_fifo(scene *s, const char *text) {
     char direction[8];
-    unsigned flag, bytes, slots, gm = 0;
-    const int count = sscanf(text, "%7s %u %u %u gm %u", direction, &flag, &bytes, &slots, &gm);
-    assert_in_range(count, 4, 5);
+    unsigned flag, bytes, slots;
+    int length;
+    assert_int_equal(sscanf(text, "%7s %u %u %u%n", direction, &flag, &bytes, &slots, &length), 4);
+    text += length;
+    assert_true(!*text || strncmp(text, " gm ", 4) == 0);
+    const uint32_t gm = *text ? (uint32_t)number_of(text + 4) : 0;
+    assert_true(strcmp(direction + 1, "2C") == 0 || strcmp(direction + 1, "2V") == 0 ||
+                strcmp(direction, "both") == 0);
     const uint32_t was = s->fault_count;
     const bool is_made = ptoisa_fifo_init(s->core, &s->fifo,
                                           strcmp(direction, "C2V") == 0   ? PTOISA_C2V
@@ -250,10 +274,14 @@ static void step_push(scene *s, const char *text) {
 static void step_pop(scene *s, const char *text) {
     static ptoisa_tile tile;
     char operand[64], split[24];
-    unsigned sub = sub_of(s);
+    int length;
+    uint32_t sub = sub_of(s);
     assert_true(operand_next(&text, operand));
     tile = operand_read(operand, (ptoisa_family)s->core->machine->family).tile;
-    assert_in_range(sscanf(text, " %23s sub %u", split, &sub), 1, 2);
+    assert_int_equal(sscanf(text, " %23s%n", split, &length), 1);
+    text += length;
+    assert_true(!*text || strncmp(text, " sub ", 5) == 0);
+    sub = *text ? (uint32_t)number_of(text + 5) : sub;
     ptoisa_fifo_pop(s->core, &s->fifo, sub, &tile, split_of(split));
 }
 
@@ -261,7 +289,9 @@ static void step_pop(scene *s, const char *text) {
 static void step_address(scene *s, const char *text, bool is_push) {
     char split[24];
     unsigned rows, cols;
-    assert_int_equal(sscanf(text, "%u %u %23s", &rows, &cols, split), 3);
+    int length;
+    assert_int_equal(sscanf(text, "%u %u %23s%n", &rows, &cols, split, &length), 3);
+    assert_string_equal(text + length, "");
     ptoisa_global g = ptoisa_global_make(NULL, PTOISA_F32, rows, cols, cols, 1);
     const uint32_t was = s->fault_count;
     const bool is_good = (is_push ? ptoisa_fifo_alloc : ptoisa_fifo_acquire)(
@@ -278,11 +308,11 @@ static void step_acquire(scene *s, const char *text) {
 }
 
 static void step_commit(scene *s, const char *text) {
-    ptoisa_fifo_commit(s->core, &s->fifo, *text ? (uint32_t)strtoul(text, NULL, 10) : sub_of(s));
+    ptoisa_fifo_commit(s->core, &s->fifo, *text ? (uint32_t)number_of(text) : sub_of(s));
 }
 
 static void step_free(scene *s, const char *text) {
-    ptoisa_fifo_release(s->core, &s->fifo, *text ? (uint32_t)strtoul(text, NULL, 10) : sub_of(s));
+    ptoisa_fifo_release(s->core, &s->fifo, *text ? (uint32_t)number_of(text) : sub_of(s));
 }
 
 static void step_empty(scene *s, const char *text) {
@@ -295,9 +325,7 @@ static void step_empty(scene *s, const char *text) {
 // -- claims ---------------------------------------------------------------------------------------
 
 static void is_number(scene *s, const char *what, uint64_t got, const char *text) {
-    char *end;
-    const uint64_t want = strtoull(text, &end, 10);
-    assert_true(end > text && *end == 0);
+    const uint64_t want = number_of(text);
     if (got != want) {
         SCENE_FAIL(s, "%s is %llu, not %llu", what, (unsigned long long)got,
                    (unsigned long long)want);
@@ -306,9 +334,8 @@ static void is_number(scene *s, const char *what, uint64_t got, const char *text
 
 // Or "above N".
 static void claim_cycles(scene *s, const char *text) {
-    unsigned least;
-    if (sscanf(text, "above %u", &least) == 1) {
-        assert_true(ptoisa_cycles(s->core) > least);
+    if (strncmp(text, "above ", 6) == 0) {
+        assert_true(ptoisa_cycles(s->core) > number_of(text + 6));
         return;
     }
     is_number(s, "cycles", ptoisa_cycles(s->core), text);
@@ -384,8 +411,8 @@ static void step(scene *s, const char *text) {
             return;
         }
     }
-    const ptoisa_pipe pipe = pipe_of(word);
-    if (strcmp(ptoisa_pipe_name(pipe), word) == 0 && pipe < PTOISA_PIPE_COUNT) {
+    const ptoisa_pipe pipe = pipe_named(word);
+    if (pipe < PTOISA_PIPE_COUNT) {
         is_number(s, word, s->core->clock[pipe], text + length);
         s->has_claim = true;
         return;

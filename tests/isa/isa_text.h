@@ -172,7 +172,6 @@ static inline void text_run(rule_bench *b, const char *text, const char *result)
     char name[32], operand[512];
     int length;
     uint32_t count = 0;
-    unsigned long long cycles;
     assert_int_equal(sscanf(text, "%31s%n", name, &length), 1);
     test_call call = {.id = call_named(name)};
     const char *at = text + length, *numbers = strstr(text, " with ");
@@ -190,7 +189,11 @@ static inline void text_run(rule_bench *b, const char *text, const char *result)
         text_numbers(&call, numbers + strlen(" with "));
     }
     memcpy(before, rooms, sizeof rooms);
+    call_numbers_taken = 0;
     call_run(&b->bench, &call);
+    if (call.number_count > call_numbers_taken) {
+        fail_msg("%s takes %u numbers", name, call_numbers_taken);
+    }
     if (!result) {
         taken(b);
         return;
@@ -199,8 +202,8 @@ static inline void text_run(rule_bench *b, const char *text, const char *result)
     } else if (strcmp(result, "nothing") == 0) {
         assert_true(b->core->sum == 0);
         taken(b);
-    } else if (sscanf(result, "cycles %llu", &cycles) == 1) {
-        assert_int_equal(b->core->sum, cycles);
+    } else if (strncmp(result, "cycles ", 7) == 0) {
+        assert_int_equal(b->core->sum, call_cycles(result + 7));
         taken(b);
     } else if (strncmp(result, "gm ", 3) == 0) {
         taken(b);
@@ -234,6 +237,9 @@ static inline void text_line(char *line, const char *result, void *user) {
     assert_int_equal(sscanf(line + length, "%79s %n", types, &word), 1);
     const bool has_types = types[0] >= 'a' && types[0] <= 'z';
     length += has_types ? word : 0;
+    if (has_types && !strchr(line + length, '$')) {
+        fail_msg("%s: there is no $ for it", types);
+    }
     for (char *type = strtok(types, "|"); type; type = strtok(NULL, "|")) {
         size_t at = 0;
         for (const char *c = line + length; *c; c++) {

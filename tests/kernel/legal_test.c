@@ -111,6 +111,13 @@ static bool has(const char *set, const char *type) {
 static void check_types(const rule *r) {
     static const char *const types[] = {"f16", "bf16", "f32", "i8", "i16",
                                         "i32", "u8",   "u16", "u32"};
+    for (uint32_t i = 3; i < FIELDS; i++) {
+        char word[8];
+        for (int length, at = 0; sscanf(r->fields[i] + at, "%7s%n", word, &length) == 1;) {
+            assert_true(has("f16 bf16 f32 i8 i16 i32 u8 u16 u32", word));
+            at += length;
+        }
+    }
     TEST_GRID(size_t, t, COUNT_OF(types), is_a5, 2) {
         const char *const type = types[t];
         const bool is_wide = !is_a5 && has(r->fields[4], type);
@@ -153,7 +160,7 @@ TEST(legal__every_instruction_takes_the_types_of_its_machine) {
     rules_walk(true, check_types);
 }
 
-static bool are_seen[PTOISA_OP_COUNT];
+static bool are_seen[PTOISA_OP_COUNT], are_refused[PTOISA_OP_COUNT];
 
 static void see(const rule *r) {
     char name[32];
@@ -162,18 +169,20 @@ static void see(const rule *r) {
     while (strcmp(name, ptoisa_op_name((ptoisa_op)op)) != 0) {
         assert_true(++op < PTOISA_OP_COUNT);
     }
-    are_seen[op] = true;
+    *(r->refusal ? &are_refused[op] : &are_seen[op]) = true;
 }
 
-// Every row of a table is one of the file, and the other way round.
+// Every row of a table is one of the file, and the other way round; forms are also refused.
 TEST(legal__every_row_of_the_tables_is_tested) {
     for (int of_types = 0; of_types < 2; of_types++) {
         memset(are_seen, 0, sizeof are_seen);
+        memset(are_refused, 0, sizeof are_refused);
         rules_walk(of_types, see);
         for (int op = 0; op < PTOISA_OP_COUNT; op++) {
             const bool has_row = of_types ? pwsp_legal_row_of((ptoisa_op)op) != NULL
                                           : pwsp_legal_form_of((ptoisa_op)op) != NULL;
             assert_int_equal(are_seen[op], has_row);
+            assert_int_equal(are_refused[op], has_row && !of_types);
         }
     }
 }
@@ -301,9 +310,15 @@ static void check_insn(const form *f, const pwsp_tile_code *code, const pwsp_ins
 
 static void check_form(const rule *r) {
     form f = {.sizes = 0};
-    const int count =
-        sscanf(r->fields[0], "%31s %15s %c%c%c", f.name, f.tiles, &f.sizes, &f.scratch, &f.effect);
-    assert_int_equal(count, r->refusal ? 1 : 5);
+    char letters[8] = "", more;
+    const int count = sscanf(r->fields[0], "%31s %15s %7s %c", f.name, f.tiles, letters, &more);
+    assert_int_equal(count, r->refusal ? 1 : 3);
+    if (!r->refusal) {
+        f.sizes = letters[0], f.scratch = letters[1], f.effect = letters[2];
+        assert_int_equal(strlen(letters), 3);
+        assert_true(strchr("4RCMGWP-", f.sizes) && strchr("LTBQ-", f.scratch) &&
+                    strchr("AS-", f.effect));
+    }
     for (int is_a5 = 0; is_a5 < 2; is_a5++) {
         char text[256];
         ptowsp_context *context = test_context(NULL);

@@ -14,7 +14,7 @@ enum { BECOMES_MAX = 8192 };
 typedef struct scene {
     built b;
     built_saved saved;
-    bool has_claim;
+    bool has_claim, is_changed;  // since the last claim
     char becomes[BECOMES_MAX];
     int line;
 } scene;
@@ -74,7 +74,8 @@ static uint64_t insn_of(const scene *s, const char *what) {
         return built_number(what);
     }
     assert_int_equal(sscanf(what, "%15s %7s %u", name, side, &n), 3);
-    const pwsp_side half = side[0] == 'c' ? PWSP_SIDE_CUBE : PWSP_SIDE_VECTOR;
+    const pwsp_side half = strcmp(side, "cube") == 0 ? PWSP_SIDE_CUBE : PWSP_SIDE_VECTOR;
+    assert_true(half == PWSP_SIDE_CUBE || strcmp(side, "vector") == 0);
     for (uint64_t i = 0; i < s->b.list.insn_count; i++) {
         const pwsp_insn *insn = &s->b.list.insns[i];
         if (insn->op == built_find_op(name) && insn->side == half && n-- == 0) {
@@ -125,7 +126,7 @@ static void set_field(scene *s, const char *text) {
             SCENE_FAIL(s, "there is no field %s of %s", name, what);
         }
     }
-    const uint64_t number = strchr("0123456789", value[0])               ? strtoull(value, NULL, 10)
+    const uint64_t number = strchr("0123456789", value[0])               ? built_number(value)
                             : built_find_op(value) != PWSP_INSN_OP_COUNT ? built_find_op(value)
                                                                          : tile_of(s, value);
     const uint8_t u8 = (uint8_t)number;
@@ -169,13 +170,14 @@ static void say_halves(scene *s, const char *text) {
 }
 
 static void say_used(scene *s, const char *text) {
-    unsigned bytes, memory = 0;
+    unsigned memory = 0;
+    int length;
     char name[8];
-    assert_int_equal(sscanf(text, "%7s %u", name, &bytes), 2);
+    assert_int_equal(sscanf(text, "%7s %n", name, &length), 1);
     while (strcmp(ptoisa_memory_name((ptoisa_memory)memory), name) != 0) {
         assert_true(++memory < PTOISA_MEMORY_COUNT);
     }
-    s->b.list.used[memory] = bytes;
+    s->b.list.used[memory] = built_number(text + length);
 }
 
 static void say_set(scene *s, const char *text) {
@@ -229,6 +231,7 @@ static void say_places(scene *s, const char *text) {
 }
 
 static void say_becomes(scene *s, const char *text) {
+    assert_true(*text && strlen(s->becomes) + strlen(text) + 3 < BECOMES_MAX);
     strcat(s->becomes, *s->becomes && *text ? "; " : "");
     strcat(s->becomes, text);
 }
@@ -312,8 +315,12 @@ static void say(scene *s, const char *line) {
     if (*s->becomes && words[w].say != say_becomes) {
         check_becomes(s);
     }
+    if (words[w].say == say_again && s->is_changed) {
+        SCENE_FAIL(s, "%s", "nothing is said of what has been changed");
+    }
     words[w].say(s, line + length);
     s->has_claim = s->has_claim || words[w].kind == CLAIMS || words[w].say == say_cut;
+    s->is_changed = words[w].kind == CHANGES;
     if (words[w].kind == BUILDS) {
         built_saved_free(&s->saved);
         built_save(&s->saved, &s->b);
@@ -344,7 +351,7 @@ static void end_scene(scene *s) {
     if (*s->becomes) {
         check_becomes(s);
     }
-    if (!s->has_claim) {
+    if (!s->has_claim || s->is_changed) {
         SCENE_FAIL(s, "%s", "the case before says nothing");
     }
     built_saved_free(&s->saved);
@@ -356,7 +363,7 @@ typedef struct play {
     const char *family;
     scene s;
     uint32_t count;
-    bool is_on;
+    bool has_case, is_on;
 } play;
 
 static void play_line(char *line, int number, void *user) {
@@ -364,6 +371,7 @@ static void play_line(char *line, int number, void *user) {
     const size_t length = strlen(p->family);
     if (strncmp(line, "case on ", 8) != 0) {
         p->s.line = number;
+        assert_true(p->has_case);
         if (p->is_on) {
             say_times(&p->s, line);
         }
@@ -373,7 +381,9 @@ static void play_line(char *line, int number, void *user) {
         end_scene(&p->s);
     }
     line += 8;
-    assert_non_null(strstr(line, ": "));
+    p->has_case = strncmp(line, "both: ", 6) == 0 || strncmp(line, "A5: ", 4) == 0 ||
+                  strncmp(line, "A2A3: ", 6) == 0;
+    assert_true(p->has_case);
     p->is_on = strncmp(line, "both: ", 6) == 0 ||
                (strncmp(line, p->family, length) == 0 && line[length] == ':');
     if (p->is_on) {
