@@ -955,8 +955,9 @@ static inline void case_expect_said(case_subject *s, const char *at) {
     const bool is_there = !strcmp(s->word, "says");
     for (const char *part; (part = case_next_part(s, &at));) {
         case_check_count++;
-        bool is_said =
-            strstr(case_stuck_text(s), part) || strstr(ptowsp_context_error(s->context).text, part);
+        const char *lines = case_lines(part);
+        bool is_said = strstr(case_stuck_text(s), lines) ||
+                       strstr(ptowsp_context_error(s->context).text, lines);
         if (is_said != is_there) {
             CASE_FAIL(s, "\"%s\" is %s in: %s", part, is_there ? "not" : "still",
                       case_stuck_text(s));
