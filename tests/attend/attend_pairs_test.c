@@ -77,6 +77,7 @@ static void check_bits(scene *c, const levels_of *at, uint64_t *state) {
         alone one;
         make_alone(c, i, first, count, &one);
         one.config.lane_count = test_random_u32(state, 1, 9);
+        one.config.tile_rows = test_random_u32(state, 1, 40);
         run(c, one.step, false, WORKERS_TWO, false);
         assert_memory_equal(outputs + row * dim, c->outputs + row * dim,
                             rows * dim * sizeof(float));
@@ -114,6 +115,18 @@ TEST(attend_pairs__every_two_features_together_have_right_values_and_bits) {
            pairs, (unsigned)COUNT, refused);
     assert_int_equal(pairs + refused, possible);
     assert_true(slots > cases && shared > 5);  // there are merges and joins
+}
+
+TEST(attend_pairs__any_features_together_have_right_values_and_bits) {
+    uint64_t state = test_seed();
+    for (uint32_t round = 0; TEST_ROUNDS(round, 200); round++) {
+        const levels_of at = small_levels(&state);
+        scene *c = levels_make(&at, true, &state);
+        run(c, c->step, false, (workers)at.at[WORKERS], at.at[STEALING]);
+        check_values(c);
+        check_bits(c, &at, &state);
+        test_release();
+    }
 }
 
 // Each pair that is left out of the cases is refused by the library, or has no meaning (a latent cache has
