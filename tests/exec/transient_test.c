@@ -373,36 +373,3 @@ CONTEXT_TEST(transient__a_size_and_an_expression_are_refused) {
                         "transient: transient tensor x: dimension 0 has a size and an expression");
     ptowsp_module_destroy(m);
 }
-
-// -- text ------------------------------------------------------------------------------
-
-// The text of a module has its transient tensors, and is read with them.
-TEST(transient__tensors_are_read_from_text) {
-    static const char *const wrong[][2] = {
-        {"module m\naxis rows dynamic\ntensor a u64 [size(rows), 1] global\n",
-         "3:36: a size by an expression is for transient tensors"},
-        {"module m\ntensor a u64 [?, 1] global transient\n",
-         "2:1: m: transient tensor a: the size of dimension 0 needs an expression"},
-        {"module m\ntensor a u64 [size(rows)] global transient\n", "2:20: "}};
-    char printed[2][4000];
-    fixture f;
-    pair_make(&f);
-    const ptowsp_parse_desc desc = {.default_cycles = 10};
-    ptowsp_module *read = NULL;
-    ptowsp_module_print(f.m, TEST_TEXT(printed[0]));
-    test_ok(f.context,
-            ptowsp_module_parse(f.context, printed[0], strlen(printed[0]), &desc, &read, NULL));
-    ptowsp_module_print(read, TEST_TEXT(printed[1]));
-    ptowsp_module_destroy(read);
-    const char *tensors[2] = {strstr(printed[0], "tensor a"), strstr(printed[1], "tensor a")};
-    assert_non_null(tensors[0]);
-    assert_non_null(tensors[1]);
-    size_t length = (size_t)(strstr(tensors[0], "kernel") - tensors[0]);
-    assert_memory_equal(tensors[0], tensors[1], length);
-    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-        assert_true(ptowsp_module_parse(f.context, wrong[i][0], strlen(wrong[i][0]), &desc, &read,
-                                        NULL) != PTOWSP_OK);
-        assert_memory_equal(ptowsp_context_error(f.context).text, wrong[i][1], strlen(wrong[i][1]));
-    }
-    fixture_end(&f);
-}
