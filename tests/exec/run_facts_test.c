@@ -71,6 +71,7 @@ static ptowsp_status make(void) {
     const ptowsp_program_desc desc = {NULL, &schedule};
     test_destroy(run, program, m, NULL);
     run = test_run_text(context, module, &attached, &desc, &m, &program);
+    assert_ptr_equal(ptowsp_run_program(run), program);
     return PTOWSP_OK;
 }
 
@@ -154,20 +155,24 @@ static const void *array_of(const int64_t *from) {
     return elements;
 }
 
+static const void *given[2];  // the last numbers, and indices
+
 static const void *array(void) {
-    return is_null ? NULL : array_of(values);
+    return given[0] = is_null ? NULL : array_of(values);
 }
 
 static ptowsp_status bind_csr(void) {
-    const ptowsp_csr csr = {dtype, has_indptr ? array_of(values) : NULL,
-                            has_indices ? array_of(indices) : NULL, slot, count};
+    given[0] = has_indptr ? array_of(values) : NULL;
+    given[1] = has_indices ? array_of(indices) : NULL;
+    const ptowsp_csr csr = {dtype, given[0], given[1], slot, count};
     ptowsp_csr *kept = (ptowsp_csr *)test_alloc(1, sizeof csr);
     *kept = csr;
     return ptowsp_run_bind_csr(run, name, has_csr ? kept : NULL);
 }
 
+static int32_t *const places[] = {x, y, large};
+
 static ptowsp_status bind_tensor(void) {
-    int32_t *const places[] = {x, y, large};
     buffer.data = is_null ? NULL : (char *)places[memory] + at;
     return ptowsp_run_bind_tensor(run, name, has_buffer ? &buffer : NULL);
 }
@@ -203,6 +208,52 @@ static ptowsp_status export_transients(void) {
     return ptowsp_run_export_transients(run, format, NULL, TEST_TEXT(written));
 }
 
+// -- what is read back -------------------------------------------------------------------------------
+
+static uint32_t id;     // of an axis, a symbol, an array or a tensor
+static bool are_given;  // numbers, and indices, are where those bound last are
+static struct {
+    bool is_there;
+    int64_t size, at;  // at: bytes from where the memory begins
+    uint64_t symbol;
+    ptowsp_csr csr;  // of an array: its numbers are where those of rows would be
+    ptowsp_buffer buffer;
+    int64_t values[VALUES], indices[VALUES];
+} bound;
+
+static void read_numbers(const void *from, uint64_t number_count, int64_t *out) {
+    const size_t size = ptowsp_dtype_size(bound.csr.dtype);
+    for (uint64_t i = 0; i < number_count; i++) {
+        memcpy(&out[i], (const char *)from + i * size, size);
+    }
+}
+
+// bound size, symbol, array, csr or tensor
+static ptowsp_status read_back(void) {
+    const char *kind = facts_words;
+    ptowsp_csr *csr = &bound.csr;
+    memset(&bound, 0, sizeof bound);
+    if (strcmp(kind, "size") == 0) {
+        bound.is_there = ptowsp_run_bound_size(run, id, &bound.size);
+    } else if (strcmp(kind, "symbol") == 0) {
+        bound.is_there = ptowsp_run_bound_symbol(run, id, &bound.symbol);
+    } else if (strcmp(kind, "array") == 0) {
+        bound.is_there =
+            ptowsp_run_bound_array(run, id, &csr->dtype, &csr->indptr, &csr->entry_count);
+        read_numbers(csr->indptr, csr->entry_count, bound.values);
+    } else if (strcmp(kind, "csr") == 0) {
+        bound.is_there = ptowsp_run_bound_csr(run, id, csr);
+        read_numbers(csr->indptr, bound.is_there ? csr->row_count + 1 : 0, bound.values);
+        read_numbers(csr->indices, csr->entry_count, bound.indices);
+    } else {
+        assert_string_equal(kind, "tensor");
+        bound.is_there = ptowsp_run_bound_tensor(run, id, &bound.buffer);
+        bound.at = bound.is_there ? (char *)bound.buffer.data - (char *)places[memory] : 0;
+    }
+    are_given = csr->indptr == given[0] && (!csr->indices || csr->indices == given[1]);
+    return PTOWSP_OK;
+}
+
 #define CALL(name, result)                                                                         \
     static ptowsp_status name(void) {                                                              \
         return result;                                                                             \
@@ -221,10 +272,11 @@ static const char *error(uint64_t *out_index) {
 }
 
 static const facts_field *fields(void) {
-    static uint64_t task_count, makespan, last_end, hbm_bytes, slots[NOTES];
+    static uint64_t task_count, makespan, last_end, hbm_bytes, slots[NOTES], bound_slots[NOTES];
     const uint32_t slot_count = run ? ptowsp_program_read(program)->slot_count : 0;
     for (uint32_t i = 0; i < slot_count; i++) {
         slots[i] = ptowsp_run_slot(run, i);
+        bound_slots[i] = ptowsp_run_bound_slot(run, i);
     }
     if (run) {
         task_count = ptowsp_run_result(run)->task_count;
@@ -250,7 +302,14 @@ static const facts_field *fields(void) {
         FIELDS(merge_begin, LANES + 1), FIELD(what_if.kernel), FIELD(what_if.percent),
         FIELD(what_if.makespan_cycles), FIELD_NAMED(mode, modes), FIELD(sizes.sum),
         FIELD(sizes.low), FIELD(sizes.peak), FIELD_NAMED(format, formats), FIELD(text),
-        FIELD(task_count), FIELD(makespan), FIELDS(slots, slot_count));
+        FIELD(task_count), FIELD(makespan), FIELDS(slots, slot_count),
+        FIELDS(bound_slots, slot_count), FIELD(id), FIELD(are_given), FIELD(bound.is_there),
+        FIELD(bound.size), FIELD(bound.at), FIELD(bound.symbol),
+        FIELD_NAMED(bound.csr.dtype, dtypes), FIELD(bound.csr.row_count),
+        FIELD(bound.csr.entry_count), FIELD(bound.buffer.size),
+        FIELD_NAMED(bound.buffer.dtype, dtypes), FIELD(bound.buffer.rank),
+        FIELDS(bound.buffer.shape, SHAPE), FIELDS(bound.buffer.strides, SHAPE),
+        FIELDS(bound.values, VALUES), FIELDS(bound.indices, VALUES));
 }
 
 TEST(run_facts__hold) {
@@ -269,6 +328,7 @@ TEST(run_facts__hold) {
                                            {"what_if", ask},
                                            {"place", place},
                                            {"export", export_transients},
+                                           {"bound ", read_back},
                                            {NULL, NULL}};
     facts all = {.path = "tests/exec/runs.facts",
                  .begin = begin,

@@ -1,5 +1,5 @@
 // Reading programs: kernels with their instructions, tiles, checks and sources; what a target
-// refuses; what is bound to a run; memory that is refused.
+// refuses; memory that is refused. What is bound to a run is in tests/exec/runs.facts.
 
 #include "written.h"
 
@@ -291,70 +291,7 @@ TEST_F(read__sources_of_kernels_are_read_back) {
     assert_null(info.source.fn);
 }
 
-// -- bindings -------------------------------------------------------------------------------------
-
-// In the order of the text.
-enum { BATCH = 1, KV, PAGES, HEADS, X = 1, Y, Z };
-
-static void parse_bindable(fixture *f) {
-    module_make(f,
-                "module m slots 8\naxis batch dynamic\naxis kv ragged\naxis pages sparse\n"
-                "axis heads 3\nsymbol scale\narray order i16\n"
-                "tensor x i32 [?, 4, 5] global\ntensor y f16 [6] global\n"
-                "tensor z i64 [] global\nworkload w\n",
-                NULL);
-}
-
-static void check_nothing_bound(const ptowsp_run *run) {
-    int64_t size;
-    uint64_t value, count;
-    ptowsp_dtype dtype;
-    const void *data;
-    ptowsp_csr csr;
-    ptowsp_buffer buffer;
-    assert_false(ptowsp_run_bound_size(run, BATCH, &size));
-    assert_false(ptowsp_run_bound_size(run, KV, &size));
-    assert_false(ptowsp_run_bound_size(run, PAGES, &size));
-    assert_true(ptowsp_run_bound_size(run, HEADS, &size));
-    assert_int_equal(size, 3);
-    assert_false(ptowsp_run_bound_symbol(run, 1, &value));
-    assert_false(ptowsp_run_bound_array(run, 1, &dtype, &data, &count));
-    assert_false(ptowsp_run_bound_array(run, 2, &dtype, &data, &count));
-    assert_false(ptowsp_run_bound_csr(run, PAGES, &csr));
-    assert_false(ptowsp_run_bound_csr(run, BATCH, &csr));
-    assert_false(ptowsp_run_bound_tensor(run, X, &buffer));
-    assert_int_equal(ptowsp_run_bound_slot(run, 7), 0);
-}
-
-static void check_tensors(ptowsp_run *run) {
-    static int32_t x[2 * 4 * 5];
-    static uint16_t y[16];
-    static int64_t z[1];
-    ptowsp_buffer buffer = {.data = x, .rank = 3, .shape = {2, 4, 5}};
-    assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));
-    assert_true(ptowsp_run_bound_tensor(run, X, &buffer));
-    assert_ptr_equal(buffer.data, x);
-    assert_int_equal(buffer.size, sizeof x);
-    assert_int_equal(buffer.dtype, PTOWSP_I32);
-    assert_int_equal(buffer.rank, 3);
-    const int64_t shape[] = {2, 4, 5}, strides[] = {20, 5, 1};
-    assert_memory_equal(buffer.shape, shape, sizeof shape);
-    assert_memory_equal(buffer.strides, strides, sizeof strides);
-    assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));  // as it is
-    // Backwards: nothing can be said of bytes from the first element on.
-    buffer = (ptowsp_buffer){.data = &y[15], .strides = {-3}};
-    assert_ok(ptowsp_run_bind_tensor(run, "y", &buffer));
-    assert_true(ptowsp_run_bound_tensor(run, Y, &buffer));
-    assert_int_equal(buffer.rank, 1);
-    assert_int_equal(buffer.shape[0], 6);
-    assert_int_equal(buffer.strides[0], -3);
-    assert_int_equal(buffer.size, 0);
-    buffer = (ptowsp_buffer){.data = z};
-    assert_ok(ptowsp_run_bind_tensor(run, "z", &buffer));
-    assert_true(ptowsp_run_bound_tensor(run, Z, &buffer));
-    assert_int_equal(buffer.rank, 0);
-    assert_int_equal(buffer.size, 8);
-}
+// -- targets --------------------------------------------------------------------------------------
 
 TEST_F(read__npus_do_l2_and_locations_that_nothing_uses) {
     module_make(f,
@@ -364,53 +301,7 @@ TEST_F(read__npus_do_l2_and_locations_that_nothing_uses) {
                 NULL);
     compile(f, NULL);
     assert_ok(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU));
-}
-
-TEST_F(read__what_is_bound_to_a_run) {
-    parse_bindable(f);
-    compile(f, NULL);
-    assert_ok(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU));
     assert_invalid(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_COUNT));
-    ptowsp_run *run = test_run_of(f->context, f->program);
-    assert_ptr_equal(ptowsp_run_program(run), f->program);
-    check_nothing_bound(run);
-    static const int32_t lengths[] = {4, 0, 2}, indptr[] = {0, 1, 1, 3}, indices[] = {5, 1, 0, 9};
-    static const int16_t order[] = {3, 1};
-    const ptowsp_csr given = {PTOWSP_I32, indptr, indices, 3, 4};
-    assert_ok(ptowsp_run_bind_size(run, "batch", 6));
-    assert_ok(ptowsp_run_bind_symbol(run, "scale", UINT64_MAX));
-    assert_ok(ptowsp_run_bind_lengths(run, "kv", PTOWSP_I32, lengths, 3));
-    assert_ok(ptowsp_run_bind_array(run, "order", PTOWSP_I16, order, 2));
-    assert_ok(ptowsp_run_bind_csr(run, "pages", &given));
-    assert_ok(ptowsp_run_bind_slot(run, 7, 77));
-    assert_ok(ptowsp_run_execute(run, NULL));
-    int64_t size;
-    uint64_t value, count;
-    ptowsp_dtype dtype;
-    const void *data;
-    ptowsp_csr csr;
-    assert_true(ptowsp_run_bound_size(run, BATCH, &size));
-    assert_int_equal(size, 6);
-    assert_true(ptowsp_run_bound_symbol(run, 1, &value));
-    assert_true(value == UINT64_MAX);
-    uint32_t kv = ptowsp_program_read(f->program)->axes[KV].array;
-    assert_true(ptowsp_run_bound_array(run, kv, &dtype, &data, &count));
-    assert_int_equal(dtype, PTOWSP_I32);
-    assert_ptr_equal(data, lengths);
-    assert_int_equal(count, 3);
-    assert_true(ptowsp_run_bound_array(run, 3 - kv, &dtype, &data, &count));
-    assert_int_equal(dtype, PTOWSP_I16);
-    assert_ptr_equal(data, order);
-    assert_int_equal(count, 2);
-    assert_true(ptowsp_run_bound_csr(run, PAGES, &csr));
-    assert_memory_equal(&csr.dtype, &given.dtype, sizeof csr.dtype);
-    assert_ptr_equal(csr.indptr, indptr);
-    assert_ptr_equal(csr.indices, indices);
-    assert_int_equal(csr.row_count, 3);
-    assert_int_equal(csr.entry_count, 4);
-    assert_int_equal(ptowsp_run_bound_slot(run, 7), 77);
-    check_tensors(run);
-    ptowsp_run_destroy(run);
 }
 
 // -- memory ---------------------------------------------------------------------------------------
@@ -481,7 +372,12 @@ TEST(read__the_size_of_a_program_is_all_that_it_holds) {
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     fixture f = {0};
     f.context = test_context(&desc);
-    parse_bindable(&f);
+    module_make(&f,
+                "module m slots 8\naxis batch dynamic\naxis kv ragged\naxis pages sparse\n"
+                "axis heads 3\nsymbol scale\narray order i16\n"
+                "tensor x i32 [?, 4, 5] global\ntensor y f16 [6] global\n"
+                "tensor z i64 [] global\nworkload w\n",
+                NULL);
     compile(&f, NULL);
     ptowsp_module_destroy(f.module);
     f.module = NULL;
