@@ -9,7 +9,8 @@
 //      name         a word, or in single quotes; NULL
 //      thing        the name of an axis, tensor, kernel or channel; of several, the last one; #7: the id 7
 //      expression   3, 3u, true, none, the name of a variable, or symbol:S, arg:0, slot:0, lost, foreign,
-//                   list:EXPRESSION (an element of array list); and one + another, one <= another
+//                   list:EXPRESSION (an element of array list); and one + another, one <= another, and
+//                   one?another, which is true where the first one is not
 //      view         view:TENSOR[INDEX,...]@ROW,COL*ROWS,COLS^ROW_COUNT, of which each part may be missing
 //      argument     an expression, scalar:EXPRESSION, tag:NAME=EXPRESSION, a view, or `after` and ids
 
@@ -114,11 +115,15 @@ static inline const char *script_after(const char *word, const char *prefix) {
 
 // -- expressions and arguments --------------------------------------------------------------------
 
+static inline ptowsp_expr script_if(ptowsp_expr a, ptowsp_expr b) {
+    return ptowsp_select(a, b, ptowsp_bool(a.module, true));
+}
+
 static inline ptowsp_expr script_expr_of(script *s, const char *word) {
     static const struct {
         const char *text;
         ptowsp_expr (*make)(ptowsp_expr a, ptowsp_expr b);
-    } operators[] = {{"<=", ptowsp_le}, {"+", ptowsp_add}};
+    } operators[] = {{"?", script_if}, {"<=", ptowsp_le}, {"+", ptowsp_add}};
     for (size_t i = 0; i < COUNT_OF(operators); i++) {
         const char *at = strstr(word, operators[i].text);
         if (at) {
