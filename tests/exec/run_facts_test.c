@@ -272,7 +272,8 @@ static const char *error(uint64_t *out_index) {
 }
 
 static const facts_field *fields(void) {
-    static uint64_t task_count, makespan, last_end, hbm_bytes, slots[NOTES], bound_slots[NOTES];
+    static uint64_t task_count, region_max, makespan, last_end, hbm_bytes, slots[NOTES],
+        bound_slots[NOTES];
     const uint32_t slot_count = run ? ptowsp_program_read(program)->slot_count : 0;
     for (uint32_t i = 0; i < slot_count; i++) {
         slots[i] = ptowsp_run_slot(run, i);
@@ -280,6 +281,7 @@ static const facts_field *fields(void) {
     }
     if (run) {
         task_count = ptowsp_run_result(run)->task_count;
+        region_max = ptowsp_run_result(run)->region_max;
         makespan = ptowsp_run_result(run)->makespan_cycles;
         hbm_bytes = ptowsp_run_result(run)->hbm_bytes;
         const ptowsp_task_record *records = ptowsp_run_records(run);
@@ -302,7 +304,7 @@ static const facts_field *fields(void) {
         FIELDS(merge_begin, LANES + 1), FIELD(what_if.kernel), FIELD(what_if.percent),
         FIELD(what_if.makespan_cycles), FIELD_NAMED(mode, modes), FIELD(sizes.sum),
         FIELD(sizes.low), FIELD(sizes.peak), FIELD_NAMED(format, formats), FIELD(text),
-        FIELD(task_count), FIELD(makespan), FIELDS(slots, slot_count),
+        FIELD(task_count), FIELD(region_max), FIELD(makespan), FIELDS(slots, slot_count),
         FIELDS(bound_slots, slot_count), FIELD(id), FIELD(are_given), FIELD(bound.is_there),
         FIELD(bound.size), FIELD(bound.at), FIELD(bound.symbol),
         FIELD_NAMED(bound.csr.dtype, dtypes), FIELD(bound.csr.row_count),

@@ -100,29 +100,24 @@ CONTEXT_TEST(place__tensors_have_layouts) {
     snprintf(text, TEXT, TENSORS KERNELS "workload w\n  " UNARY("norm", "m", "m"));
     ptowsp_module *m = module_of(context, text);
     assert_non_null(m);
-    const ptowsp_tensor r = {1};
+    static const struct {
+        ptowsp_tensor tensor;
+        const char *name;
+        ptowsp_spread_kind along_tp;
+    } rows[] = {{{1}, "r", PTOWSP_REPLICATED}, {{3}, "m", PTOWSP_SHARDED}};
     ptowsp_mesh_layout layout;
-    memset(&layout, 0xff, sizeof layout);
-    assert_ok(ptowsp_tensor_layout(m, r, &layout));
-    assert_string_equal(layout.name, "r");
-    assert_int_equal(layout.rank, 2);
-    assert_int_equal(layout.element_bytes, 4);
-    assert_int_equal(layout.shape[0], 16);
-    assert_int_equal(layout.shape[1], 16);
-    assert_int_equal(layout.spreads[0].kind, PTOWSP_REPLICATED);
-    assert_int_equal(layout.spreads[1].kind, PTOWSP_REPLICATED);
-    uint32_t found = 0;
-    for (uint32_t id = 2; ptowsp_tensor_layout(m, (ptowsp_tensor){id}, &layout) == PTOWSP_OK;
-         id++) {
-        if (strcmp(layout.name, "m") == 0) {
-            found++;
-            assert_int_equal(layout.shape[0], 16);
-            assert_int_equal(layout.shape[1], 16);
-            assert_int_equal(layout.spreads[1].kind, PTOWSP_SHARDED);
-            assert_int_equal(layout.spreads[1].dim, 0);
-        }
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        memset(&layout, 0xff, sizeof layout);
+        assert_ok(ptowsp_tensor_layout(m, rows[i].tensor, &layout));
+        assert_string_equal(layout.name, rows[i].name);
+        assert_int_equal(layout.rank, 2);
+        assert_int_equal(layout.element_bytes, 4);
+        assert_int_equal(layout.shape[0], 16);
+        assert_int_equal(layout.shape[1], 16);
+        assert_int_equal(layout.spreads[0].kind, PTOWSP_REPLICATED);
+        assert_int_equal(layout.spreads[1].kind, rows[i].along_tp);
+        assert_int_equal(layout.spreads[1].dim, 0);
     }
-    assert_int_equal(found, 1);
     const ptowsp_tensor none = {0};
     for (int is_good = 1; is_good >= 0; is_good--) {
         assert_invalid(ptowsp_tensor_layout(m, none, &layout));

@@ -27,6 +27,11 @@ TEST_F(read__tables_have_names_slots_and_places) {
     assert_int_equal(t->statements[4].node, t->statements[2].node);
     ptowsp_program_print_place(f->program, t->statements[3].node, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(place, "attention/parallel b/when/task attend");
+    ptowsp_program_print_place(f->program, 1000, ptowsp_output_to_buffer(&buffer));
+    assert_string_equal(place, "");
+    assert_string_equal(ptowsp_program_kernel_name(f->program, 1), "attend");
+    assert_null(ptowsp_program_kernel_name(f->program, 0));
+    assert_null(ptowsp_program_kernel_name(f->program, 2));
 }
 
 // Rows of axes are no axes of their own.
@@ -223,9 +228,10 @@ TEST_F(read__keys_are_there_once) {
         strstr(text, "dispatch affinity of u64(task.b) + task.tag(level) over 3 lanes"));
 }
 
-// The program does not need its module, and says the same without it.
+// The program does not need its module, and says the same without it, also of what its run records.
 TEST_F(read__a_program_outlives_its_module) {
     static read_said before, after;
+    char place[100];
     tables_of(f,
               "module m\naxis batch dynamic\narray order i32\n"
               "kernel k(axes 1) vector, 1 cycles, time only\n"
@@ -239,6 +245,15 @@ TEST_F(read__a_program_outlives_its_module) {
     ptowsp_module_destroy(f->module);
     f->module = NULL;
     assert_string_equal(read_say(&after, f->program), before.text);
+    const int32_t order[] = {5, 6};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
+    assert_ok(ptowsp_run_bind_array(f->run, "order", PTOWSP_I32, order, 2));
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
+    assert_ok(ptowsp_run_execute(f->run, &options));
+    const ptowsp_task_record *record = &ptowsp_run_records(f->run)[1];
+    assert_string_equal(ptowsp_program_kernel_name(f->program, record->kernel), "k");
+    ptowsp_program_print_place(f->program, record->node, TEST_TEXT(place));
+    assert_string_equal(place, "w/parallel b/task k");
 }
 
 // Each allocation that reading makes is refused once: there are no tables then, and all of them the
