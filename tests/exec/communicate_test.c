@@ -588,12 +588,18 @@ TEST_F(communicate__executing_takes_a_communicator_and_no_device) {
     test_bind(f->run, "a", data);
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY};
     const ptowsp_run_options *const options[] = {&time_only, NULL};
-    for (int i = 0; i < 2; i++) {
-        fixture_refused(
-            f, ptowsp_run_execute(f->run, options[i]), PTOWSP_INVALID_PARAMS,
+    ptowsp_run_ranks ranks = {.rank_count = 2};
+    for (int i = 0; i < 4; i++) {  // before any are bound, and when they are not any more
+        test_invalid(
+            f->context, ptowsp_run_execute(f->run, options[i % 2]),
             "run: kernel sum communicates, and no ranks are bound (ptowsp_run_bind_ranks)");
+        if (i == 1) {
+            assert_ok(ptowsp_run_bind_ranks(f->run, &ranks));
+            assert_ok(test_time(f->run));
+            assert_ok(ptowsp_run_bind_ranks(f->run, NULL));
+        }
     }
-    ptowsp_run_ranks ranks = {0};
+    ranks.rank_count = 0;
     fixture_refused(
         f, ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_INVALID_PARAMS,
         "run: rank 0 of 0, 1850 cycles each us: there are 1 to 16384 ranks, and at most "

@@ -1,6 +1,5 @@
-// What a run refuses that has been asked at the wrong time, or for what is not there: calls while it runs, ranks that
-// are not bound any more, transient tensors on devices, NULL; a step of bindings, and two threads. Others are in
-// runs.facts.
+// What a run refuses that has been asked at the wrong time, or for what is not there: calls while it runs, transient
+// tensors on devices, NULL; a step of bindings, and two threads. Others are in runs.facts.
 
 #include "support/fixture.h"
 
@@ -49,19 +48,6 @@ TEST_F(refused__all_changes_while_it_runs) {
     assert_int_equal(busy_count, 16);
     test_was_busy(f->context);
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 1);
-}
-
-TEST_F(refused__ranks_that_are_not_bound_any_more) {
-    const ptowsp_run_ranks four = {.rank_count = 4};
-    program_make(f,
-                 "module m\nkernel sum(axes 0, inout data i64 ? x ?) link, all_reduce\n"
-                 "tensor x i64 [4, 4] global\nworkload w\n  task sum() data = x\n",
-                 NULL, NULL);
-    assert_ok(ptowsp_run_bind_ranks(f->run, &four));
-    assert_ok(test_time(f->run));
-    assert_ok(ptowsp_run_bind_ranks(f->run, NULL));
-    test_invalid(f->context, test_time(f->run),
-                 "run: kernel sum communicates, and no ranks are bound (ptowsp_run_bind_ranks)");
 }
 
 // -- transient tensors ----------------------------------------------------------------------------
