@@ -167,6 +167,11 @@ static ptowsp_status call_units(void) {
     if (status != PTOWSP_OK) {
         assert_memory_equal(was, written, size);
         assert_memory_equal(&plan, &plan_was, sizeof plan);
+    } else {
+        const ptowsp_attention_plan as_units = ptowsp_moe_plan_units(&plan);
+        assert_true(as_units.units == plan.units && as_units.unit_begin == plan.unit_begin);
+        assert_true(as_units.unit_count == plan.unit_count && !as_units.merges);
+        assert_int_equal(as_units.lane_count, plan.lane_count);
     }
     assert_memory_equal(was + inside, (const unsigned char *)written + inside, size - inside);
     return status;

@@ -29,7 +29,6 @@ static const uint32_t drawn_merge_begin[LANES + 1] = {0, 1, 1, 2, 2};
 
 typedef struct call {
     int64_t args[ARG_MAX];
-    uint32_t kernel;
 } call;
 
 typedef struct fixture {
@@ -49,24 +48,15 @@ typedef struct fixture {
 // In the order of HEAD.
 enum { ALL_UNITS = 1, ALL_MERGES, ALL_LANES };
 
-static void note_call(const ptowsp_task *task, fixture *f, uint32_t kernel) {
+static ptowsp_cycles note(const ptowsp_task *task, void *user) {
+    fixture *f = (fixture *)user;
     uint32_t at = __atomic_fetch_add(&f->call_count, 1, __ATOMIC_RELAXED);
     assert_true(at < CALL_MAX);
     call *c = &f->calls[at];
     memset(c, 0, sizeof *c);
-    c->kernel = kernel;
     for (uint32_t i = 0; i < task->user_axis_count; i++) {
         c->args[i] = ptowsp_task_axis(task, i);
     }
-}
-
-static ptowsp_cycles note(const ptowsp_task *task, void *user) {
-    note_call(task, (fixture *)user, 0);
-    return 1;
-}
-
-static ptowsp_cycles other(const ptowsp_task *task, void *user) {
-    note_call(task, (fixture *)user, 1);
     return 1;
 }
 
@@ -102,7 +92,6 @@ static ptowsp_cycles spoil(const ptowsp_task *task, void *user) {
 // The module of a text; without one, of the head alone.
 static void fixture_make(fixture *f, const char *text) {
     const ptowsp_parse_kernel kernels[] = {{.name = "note", .fn = note, .user = f},
-                                           {.name = "other", .fn = other, .user = f},
                                            {.name = "attend", .fn = note, .cost = test_first_arg},
                                            {.name = "join", .fn = note, .cost = test_first_arg},
                                            {.name = "spoil", .fn = spoil, .user = f}};
@@ -178,47 +167,6 @@ TEST(plan_axis__invalid_units_have_no_iteration) {
             }
         }
         fixture_free(&f);
-    }
-}
-
-// Two batches of three experts on two lanes: units of at most 4 tokens, as the planner makes them. Fields
-// of experts have the names of those of attention: batch, expert, token_start, token_count.
-PLAN_TEST(plan_axis__runs_over_the_units_of_a_moe_plan,
-          NOTE("8") "kernel other(axes 1) vector\n"
-                    "workload main\n"
-                    "  parallel lane in lanes of kv\n"
-                    "    parallel u in kv[lane]\n"
-                    "      task note(lane, kv.lane[u], kv.batch[u], kv.expert[u], "
-                    "kv.token_start[u], kv.token_count[u], kv.head[u], u)\n"
-                    "  parallel x in merges of kv\n"
-                    "    task other(x)\n"
-                    "  parallel lane in lanes of kv\n"
-                    "    parallel x in merges of kv[lane]\n"
-                    "      task other(x)\n") {
-    enum { EXPERTS = 3, MOE_LANES = 2 };
-    const uint32_t counts[2 * EXPERTS] = {5, 0, 2, 1, 0, 3};
-    const uint32_t offsets[2 * (EXPERTS + 1)] = {10, 15, 15, 17, 0, 1, 1, 4};
-    ptowsp_moe_config config = {2, EXPERTS, MOE_LANES, 4, 0, {0, 1, 0}, 0};
-    ptowsp_work items[8];
-    uint32_t begin[MOE_LANES + 1];
-    ptowsp_moe_plan plan = {items, begin, NULL, 8, 0, 0, 0, 0, 0, 0};
-    const ptowsp_moe_batch batch = {.counts = counts, .offsets = offsets};
-    assert_ok(ptowsp_moe_generate(&batch, &config, &plan, NULL));
-    const ptowsp_attention_plan units = ptowsp_moe_plan_units(&plan);
-    test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &units));
-    execute(f, NULL);
-    // Costs are tokens alone, 11 of them: lane 0 has 6, of expert 0, lane 1 has 5, of expert 2.
-    static const int64_t expected[5][ARG_MAX] = {{0, 0, 0, 0, 10, 4, 0, 0},
-                                                 {0, 0, 0, 0, 14, 1, 0, 1},
-                                                 {0, 0, 1, 0, 0, 1, 0, 2},
-                                                 {1, 1, 0, 2, 15, 2, 2, 3},
-                                                 {1, 1, 1, 2, 1, 3, 2, 4}};
-    assert_int_equal(f->call_count, 5);
-    for (uint32_t i = 0; i < 5; i++) {
-        assert_int_equal(f->calls[i].kernel, 0);
-        for (uint32_t k = 0; k < ARG_MAX; k++) {
-            assert_int_equal(f->calls[i].args[k], expected[i][k]);
-        }
     }
 }
 
@@ -304,8 +252,7 @@ static void expect_unit(call *c, const random_plan *r, uint32_t unit, uint32_t l
     const ptowsp_work *w = &r->units[unit];
     const call expected = {{unit, lane, w->params[0], w->params[2] + (int64_t)w->params[3],
                             (int64_t)w->params[1] * 256 + w->tier, w->reserved, w->work_id,
-                            (w->flags & 1) + (w->flags & 2) + (ptowsp_work_is_whole(w) ? 4 : 0)},
-                           0};
+                            (w->flags & 1) + (w->flags & 2) + (ptowsp_work_is_whole(w) ? 4 : 0)}};
     *c = expected;
 }
 
