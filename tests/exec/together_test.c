@@ -790,20 +790,33 @@ TEST(together__every_allocation_may_be_refused) {
 
 // -- a function ends it -----------------------------------------------------------------------------
 
+// The cost of a task: 100 cycles so many times, then it cancels a run or fails.
 typedef struct ender {
-    ptowsp_run *cancelled;  // or it fails
-    uint32_t call_count;
+    uint32_t last, call_count;
+    ptowsp_run *cancelled;
 } ender;
 
 static ptowsp_cycles end_it(const ptowsp_task *task, void *user) {
     ender *e = (ender *)user;
     (void)task;
-    e->call_count++;
-    if (e->cancelled) {
+    if (e->call_count++ < e->last) {
+        return 100;
+    } else if (e->cancelled) {
         ptowsp_run_cancel(e->cancelled);
         return 5;
     }
     return ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
+}
+
+// Two ranks of a text, whose kernel costs what each ender says.
+static void ranks_begin_two(ranks *r, const char *text, const char *kernel, ender enders[2],
+                            const ptowsp_schedule *schedule) {
+    ranks_begin(r, 2, &ports);
+    for (uint32_t k = 0; k < 2; k++) {
+        const ptowsp_parse_kernel costs = {
+            .name = kernel, .fn = end_it, .cost = end_it, .user = &enders[k]};
+        ranks_add_text(r, text, &costs, schedule);
+    }
 }
 
 #define END_OF_ALL                                                                                 \
@@ -817,18 +830,14 @@ TEST(together__a_task_beside_a_collective_ends_its_rank) {
         const bool is_in_pipeline = way & 1, is_cancelled = way & 2, chooses = way & 4;
         const ptowsp_schedule schedule = {.ready = chooses ? PTOWSP_READY_WORK_STEALING
                                                            : PTOWSP_READY_FIFO};
-        ender e = {NULL, 0};
-        const ptowsp_parse_kernel end = {.name = "end", .fn = end_it, .cost = end_it, .user = &e};
+        ender enders[2] = {{0}, {0}};
         ranks r;
-        ranks_begin(&r, 2, &ports);
-        for (uint32_t k = 0; k < 2; k++) {
-            ranks_add_text(&r,
-                           is_in_pipeline ? END_OF_ALL "  pipeline pipeline\n    process process\n"
-                                                       "      task end()\n"
-                                          : END_OF_ALL "  task end()\n",
-                           &end, &schedule);
-        }
-        e.cancelled = is_cancelled ? r.runs[1] : NULL;
+        ranks_begin_two(&r,
+                        is_in_pipeline ? END_OF_ALL "  pipeline pipeline\n    process process\n"
+                                                    "      task end()\n"
+                                       : END_OF_ALL "  task end()\n",
+                        "end", enders, &schedule);
+        enders[0].cancelled = enders[1].cancelled = is_cancelled ? r.runs[1] : NULL;
         assert_int_equal(ranks_simulate(&r, false),
                          is_cancelled ? PTOWSP_CANCELLED : PTOWSP_KERNEL_FAILED);
         const ptowsp_error error = ptowsp_context_error(r.context);
@@ -842,20 +851,9 @@ TEST(together__a_task_beside_a_collective_ends_its_rank) {
         }
         assert_string_equal(error.text, text);
         assert_int_equal(error.index, is_cancelled);
-        assert_int_equal(e.call_count, 1);
+        assert_int_equal(enders[0].call_count + enders[1].call_count, 1);
         ranks_end(&r);
     }
-}
-
-// The cost of a task of 100 cycles, by how often it has been asked for; the one after `last` fails.
-typedef struct meter {
-    uint32_t call_count, last;
-} meter;
-
-static ptowsp_cycles measure(const ptowsp_task *task, void *user) {
-    meter *m = (meter *)user;
-    (void)task;
-    return m->call_count++ < m->last ? 100 : ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
 }
 
 // Hosts launch a sum at 1000: 2 rounds of 1 us and 960 bytes, until 4920. In order, a pipeline of two
@@ -868,23 +866,18 @@ TEST(together__a_pipeline_that_is_held_runs_once) {
                                 .control.clock_mhz = 1000,
                                 .control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 1000};
     for (int fails = 0; fails < 2; fails++) {
-        meter meters[2] = {{0, fails ? 1 : 2}, {0, 2}};
+        ender enders[2] = {{.last = fails ? 1 : 2}, {.last = 2}};
         ranks r;
-        ranks_begin(&r, 2, &ports);
-        for (uint32_t k = 0; k < 2; k++) {
-            const ptowsp_parse_kernel kernel = {
-                .name = "k", .fn = measure, .cost = measure, .user = &meters[k]};
-            ranks_add_text(&r,
-                           "kernel k(axes 0) vector, cycles by a cost function\nworkload steps\n"
-                           "  task sum() data = a of 240 x 1\n"
-                           "  pipeline pipeline\n    process process\n"
-                           "      task k()\n      task k()\n",
-                           &kernel, &schedule);
-        }
+        ranks_begin_two(&r,
+                        "kernel k(axes 0) vector, cycles by a cost function\nworkload steps\n"
+                        "  task sum() data = a of 240 x 1\n"
+                        "  pipeline pipeline\n    process process\n"
+                        "      task k()\n      task k()\n",
+                        "k", enders, &schedule);
         assert_int_equal(ranks_simulate(&r, true), fails ? PTOWSP_KERNEL_FAILED : PTOWSP_OK);
-        assert_int_equal(meters[0].call_count, 2);
+        assert_int_equal(enders[0].call_count, 2);
         for (uint32_t k = 0; k < 2 && !fails; k++) {
-            assert_int_equal(meters[k].call_count, 2);
+            assert_int_equal(enders[k].call_count, 2);
             assert_int_equal(ptowsp_run_result(r.runs[k])->task_count, 3);
             assert_int_equal(ptowsp_run_records(r.runs[k])[0].end, 4920);
             assert_int_equal(ptowsp_run_records(r.runs[k])[1].start, 4920);
