@@ -223,8 +223,9 @@ static ptowsp_status compile(subject *s) {
     return status ? status : ptowsp_program_create(s->f.context, s->f.m, &desc, &s->f.program);
 }
 
-// What is said of a kernel's instructions: in halves, and only there, each is of one; FIFO 0 goes from the cube half
-// to the vector half, and FIFO 1 back, and nothing is taken that has not been put in. Others have no FIFOs.
+// What programs say of the instructions of kernels: each is of a half if its kernel has halves, and of none
+// otherwise. FIFO 0 goes from the cube half to the vector half, FIFO 1 back, and nothing is taken from them
+// that has not been put in. Kernels without halves have no FIFOs.
 static void check_halves(const subject *s) {
     const ptowsp_program_tables *info = ptowsp_program_read(s->f.program);
     for (uint32_t k = 1; k < info->kernel_count; k++) {
@@ -387,7 +388,7 @@ static bool is_for(subject *s, const char *word, const char *rest) {
         return false;
     }
     if (*end || (end == rest) != !strstr("window blocks", word)) {
-        FAIL(s, "%s: a number, or more than is read: %s", word, rest);
+        FAIL(s, "%s: there is no number, or more than is read: %s", word, rest);
     }
     s->is_emitted = false;
     return true;
@@ -431,7 +432,7 @@ static bool claims(subject *s, const char *word, const char *rest) {
     bool holds = true;
     const bool has_count = strstr(" files times narrow ", textf(" %s ", word)) != NULL;
     if (has_count && (end == part || (strcmp(word, "narrow") == 0 ? *end : *end != ' '))) {
-        FAIL(s, "%s: no number, or not of this: %s", word, rest);
+        FAIL(s, "%s: there is no number, or something else: %s", word, rest);
     }
     if (strcmp(word, "refused") == 0) {
         refused(s, rest);
@@ -512,7 +513,7 @@ static void line_run(subject *s, const char *line) {
     const char *word = textf("%.*s", (int)length, line);
     if (strcmp(word, "let") == 0 || strcmp(word, "row") == 0) {
         if (indent != 2 || !s->row) {
-            FAIL(s, "%s that is of no row: it is indented by two, and there are rows", word);
+            FAIL(s, "%s is indented by two, in a case with rows", word);
         }
     } else if (line[0] && line[0] != '#') {
         const char *rest = line + length + (line[length] == ' ');

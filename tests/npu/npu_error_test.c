@@ -58,8 +58,8 @@ static void bind_item(ptowsp_run *run, const char *item, int32_t *x, int32_t *d)
     assert_ok(status);
 }
 
-// Binds all items of a list, up to blanks behind ";", but those whose name is also in another list. Returns what x[5] must
-// be then: untouched, touched, or NULL.
+// Binds all items of a list, up to blanks behind ";", but those whose name is also in another list.
+// Returns what x[5] must be when it has run: "untouched", "touched", or NULL.
 static const char *bind_items(ptowsp_run *run, const char *items, const char *instead, int32_t *x,
                               int32_t *d) {
     const char *then = NULL;
