@@ -96,6 +96,8 @@ static const char *unescaped(const char *text) {
     return copy;
 }
 
+static uint32_t columns_used;  // of the row, a bit each
+
 // The value of a name behind $.
 static const char *value_of(const subject *s, const char *name, size_t length) {
     if (length == 3 && strncmp(name, "dir", 3) == 0) {
@@ -108,6 +110,7 @@ static const char *value_of(const subject *s, const char *name, size_t length) {
         if (!column) {
             break;
         } else if (strlen(column) == length && strncmp(column, name, length) == 0) {
+            columns_used |= 1u << i;
             return unescaped(cell_at(s->row, i));
         }
     }
@@ -537,6 +540,7 @@ static void case_run(subject *s, const char *lines) {
     s->text = NULL;
     s->file = NULL;
     s->is_emitted = s->is_called = false;
+    columns_used = 0;
     snprintf(s->tree, sizeof s->tree, "%s/tree", s->f.directory);
     s->desc = (ptowsp_npu_desc){.directory = s->tree, .is_replacing = true};
     for (size_t length; *lines == ' ' || *lines == '\n' || *lines == '#'; lines += length + 1) {
@@ -546,6 +550,11 @@ static void case_run(subject *s, const char *lines) {
     }
     if (s->claims == 0) {
         FAIL(s, "it claims nothing");
+    }
+    for (uint32_t i = 0; s->row && cell_at(s->columns, i); i++) {
+        if (!(columns_used >> i & 1)) {
+            FAIL(s, "nothing has $%s", cell_at(s->columns, i));
+        }
     }
     s->line = first;
     npu_fixture_free(&s->f);
