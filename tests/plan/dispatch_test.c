@@ -339,6 +339,9 @@ MODES_TEST(mpmd__as_many_groups_and_lanes_as_the_limits_allow) {
     ptowsp_work *work = work_make(&random, 2000, 255);
     // 251 * 4 + 4 * 5 = 1024 lanes
     check_mpmd(context, mode, work, 2000, groups, 255, owner_of_tier);
+    const uint32_t owner_of_all[KERNEL_COUNT] = {0};
+    const ptowsp_lane_group one = {1024, kernel_table, KERNEL_COUNT};
+    check_mpmd(context, mode, work_make(&random, 1000, KERNEL_COUNT), 1000, &one, 1, owner_of_all);
     log_book *book = log_open(work, 1024);
     test_refused(context, ptowsp_dispatch_mpmd(context, work, 2000, groups, too_many, book),
                  PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

@@ -84,6 +84,7 @@ static const struct {
     {"bytes is a\\x00c", "bytes is not\na"},
     {"word = a\\q", "there is no \\q"},
     {"word has three", "\"three\" is there 0 times in word: two words"},
+    {"word = NULL; word lacks words", "there is no text"},
     {"word lacks words", "\"words\" is there 1 times"},
     {"word has 2 times ", "is there 0 times"},
     {"word is \"two words\"", "is not \"two words: two words\n"},

@@ -251,8 +251,8 @@ static inline bool facts_part(const facts *s, const facts_field *f, const char *
     unsigned long expected = strtoul(part, &end, 10), count = 0;
     const bool is_counted = is_there && end > part && strncmp(end, " times ", 7) == 0;
     part = facts_unescape(s, is_counted ? end + 7 : part).data;
-    if (!*part) {
-        FACTS_FAIL(s, "%s: nothing is said", f->name);
+    if (!*part || !all) {
+        FACTS_FAIL(s, "%s: %s", f->name, all ? "nothing is said" : "there is no text");
     }
     for (const char *found = all; found && (found = strstr(found, part)); found++) {
         count++;
@@ -430,6 +430,7 @@ static inline void facts_run(facts *s) {
             has_claim = false;
             has_case = true;
             calls[0] = '\0';
+            facts_printed = NULL;
             s->begin();
             continue;
         } else if (strncmp(at, "refused ", 8) == 0) {
@@ -466,6 +467,7 @@ static inline void facts_run(facts *s) {
             if (f) {
                 facts_line(s, f, at, at + length);
             } else if (strcmp(at, "again") == 0) {
+                facts_printed = NULL;
                 s->begin();
             } else if (facts_call_of(s, at) != PTOWSP_OK) {
                 uint64_t index;
