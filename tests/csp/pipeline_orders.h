@@ -73,7 +73,7 @@ static inline void orders_body(orders_random *g, int depth, int variables, int c
             more = 0;
         } else if (roll == 18) {
             sim_slot_set(w, (uint32_t)c, value);
-        } else if (roll == 19 && depth == 0 && i == count - 1 && can_send && !is_event) {
+        } else if (roll == 19 && depth == 0 && i == count - 1 && can_send) {
             sim_produces(process, c);
             sim_port(w, SIM_CLOSE, c, 0);
             has_closed = true;
