@@ -11,24 +11,6 @@ static void say(const char *format, ...) {
     va_end(args);
 }
 
-static void module_begin(fixture *f) {
-    fixture_clear(f);
-    f->module = test_module(f->context, NULL);
-}
-
-static void compile(fixture *f, const ptowsp_schedule *schedule) {
-    ptowsp_program_desc desc = {NULL, schedule};
-    ptowsp_program_destroy(f->program);
-    f->program = NULL;
-    test_ok(f->context, ptowsp_program_create(f->context, f->module, &desc, &f->program));
-}
-
-static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, ptowsp_dtype dtype,
-                                 int64_t rows, int64_t cols) {
-    return ptowsp_tensor_make(
-        m, &(ptowsp_tensor_desc){.name = name, .dtype = dtype, .rank = 2, .shape = {rows, cols}});
-}
-
 // -- tile kernels ---------------------------------------------------------------------------------
 
 // Instructions and tiles of a kernel as ptowsp_kernel_print writes them, but without cycles and
@@ -141,27 +123,17 @@ static void check_listing(const fixture *f, ptowsp_kernel kernel) {
     assert_memory_equal(stats.memory_bytes, info.memory_bytes, sizeof stats.memory_bytes);
 }
 
-// Rows of x divided by their largest element and scaled, what is below a half 0, as f16.
-static ptowsp_kernel make_clip(ptowsp_module *m) {
-    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "clip"});
-    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 24);
-    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F16, 8, 24);
-    ptowsp_value s = ptowsp_tile_scalar(k, "s", PTOWSP_F32);
-    ptowsp_value scaled = ptowsp_tile_mul(ptowsp_tile_div(x, ptowsp_tile_rowmax(x)), s);
-    ptowsp_value mask = ptowsp_tile_compare(scaled, PTOWSP_LT, ptowsp_tile_const(k, 0.5));
-    ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 8, 24, 0);
-    ptowsp_tile_store(y, ptowsp_tile_select(mask, zero, scaled));
-    return ptowsp_kernel_end(k);
-}
-
-static ptowsp_kernel make_product(ptowsp_module *m) {
-    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "product"});
-    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, 16, 32);
-    ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, 32, 16);
-    ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 16, 16);
-    ptowsp_tile_store(c, ptowsp_tile_matmul(a, b));
-    return ptowsp_kernel_end(k);
-}
+// Kernel 1: rows of x divided by their largest element and scaled, what is below a half 0, as f16.
+static const char tile_kernels[] =
+    "module m\nsymbol scale\ntensor x f32 [8, 24] global\ntensor y f16 [8, 24] global\n"
+    "kernel clip(axes 0, in x f32 8 x 24, out y f16 8 x 24, s u64) vector, 0 instructions\n"
+    "  %1 = parameter x\n  %2 = parameter y\n  %3 = scalar s : f32\n  %4 = rowmax %1\n"
+    "  %5 = div %1, %4\n  %6 = mul %5, %3\n  %7 = const 0.5\n  %8 = compare %6 < %7\n"
+    "  %9 = full 0 : f32 8 x 24\n  %10 = select %8, %9, %6\n  store %2, %10\n"
+    "kernel product(axes 0, in a f16 16 x 32, in b f16 32 x 16, out c f32 16 x 16) cube, "
+    "0 instructions\n"
+    "  %1 = parameter a\n  %2 = parameter b\n  %3 = parameter c\n  %4 = matmul %1, %2\n"
+    "  store %3, %4\nworkload w\n  task clip() x = x y = y s = scale\n";
 
 // The header's formula.
 static int64_t extent_at(ptowsp_extent e, int64_t sizes[][2]) {
@@ -184,17 +156,8 @@ static bool checks_hold(const fixture *f, uint32_t kernel, int64_t sizes[][2]) {
 }
 
 TEST_F(read__tile_kernels_have_their_instructions) {
-    module_begin(f);
-    ptowsp_kernel clip = make_clip(f->module), product = make_product(f->module);
-    ptowsp_tensor x = tensor_make(f->module, "x", PTOWSP_F32, 8, 24);
-    ptowsp_tensor y = tensor_make(f->module, "y", PTOWSP_F16, 8, 24);
-    PTOWSP_WORKLOAD(f->module, "w") {
-        ptowsp_task_make(f->module,
-                         &(ptowsp_task_desc){.kernel = clip,
-                                             .views = {{.tensor = x}, {.tensor = y}},
-                                             .scalars = {ptowsp_symbol(f->module, "scale")}});
-    }
-    compile(f, NULL);
+    const ptowsp_kernel clip = {1}, product = {2};
+    program_make(f, tile_kernels, NULL, NULL);
     check_listing(f, clip);
     check_listing(f, product);
     assert_int_equal(ptowsp_program_read(f->program)->kernel_count, 3);
@@ -241,65 +204,70 @@ PTOWSP_SOURCE(source_of_two,
     })
 // clang-format on
 
-static ptowsp_kernel with_source(ptowsp_module *m, const char *name, ptowsp_kernel_source source) {
-    return ptowsp_kernel_make(
-        m, &(ptowsp_kernel_desc){.name = name, .axis_count = 1, .fn = twice, .source = source});
+// Kernels 1 to 4, of which the workload has the second alone.
+static const char sources[] =
+    "module m slots 4\naxis batch dynamic\nkernel twice(axes 1) vector\n"
+    "kernel two(axes 1) vector, cycles by a cost function\nkernel three(axes 1) vector\n"
+    "kernel \"no identifier\"(axes 1) vector\nworkload w\n  parallel b in batch\n"
+    "    task two(b) tag level = u64(b * 3) as node 2\n    when b < 2\n"
+    "      task two(b) after node 2\n    otherwise\n      slot_set 1 = u64(b * 3)\n";
+
+static ptowsp_status sources_parse(ptowsp_context *context, const char *text, const char *path,
+                                   ptowsp_module **out) {
+    const ptowsp_parse_kernel kernels[] = {
+        {.name = "twice", .fn = twice, .source.text = source_of_two},
+        {.name = "two",
+         .fn = twice,
+         .cost = thrice,
+         .source = {.text = text, .fn = "twice", .cost = "thrice"}},
+        {.name = "three", .fn = twice, .source.file = path},
+        {.name = "no identifier", .fn = twice}};
+    const ptowsp_parse_desc attached = {kernels, COUNT_OF(kernels), 0};
+    return ptowsp_module_parse(context, sources, sizeof sources - 1, &attached, out, NULL);
 }
 
 TEST_F(read__sources_of_kernels_are_read_back) {
-    module_begin(f);
+    static const struct {
+        const char *fn, *cost, *file;
+        bool has_text, is_used;
+    } rows[] = {{"twice", NULL, NULL, true, false},
+                {"twice", "thrice", NULL, true, true},
+                {"three", NULL, "kernels/three.c", false, false},
+                {NULL, NULL, NULL, false, false}};
     char copy[sizeof source_of_two], path[] = "kernels/three.c";
     memcpy(copy, source_of_two, sizeof copy);
-    ptowsp_kernel one =
-        with_source(f->module, "twice", (ptowsp_kernel_source){.text = source_of_two});
-    ptowsp_kernel two = ptowsp_kernel_make(
-        f->module,
-        &(ptowsp_kernel_desc){.name = "two",
-                              .axis_count = 1,
-                              .fn = twice,
-                              .cost = thrice,
-                              .source = {.text = copy, .fn = "twice", .cost = "thrice"}});
-    ptowsp_kernel three = with_source(f->module, "three", (ptowsp_kernel_source){.file = path});
-    ptowsp_kernel four =
-        with_source(f->module, "no identifier", (ptowsp_kernel_source){NULL, NULL, NULL, NULL});
+    test_ok(f->context, sources_parse(f->context, copy, path, &f->module));
     memset(copy, 'x', sizeof copy);
     memset(path, 'x', sizeof path);
-    PTOWSP_WORKLOAD(f->module, "w") {
-        ptowsp_task_make(f->module,
-                         &(ptowsp_task_desc){.kernel = two, .axes = {ptowsp_i64(f->module, 4)}});
-    }
-    compile(f, NULL);
+    program_make(f, NULL, NULL, NULL);
     ptowsp_module_destroy(f->module);
     f->module = NULL;
-    ptowsp_kernel_info info = ptowsp_program_read(f->program)->kernels[one.id];
-    const char *text = info.source.text;
+    const ptowsp_kernel_info *kernels = ptowsp_program_read(f->program)->kernels;
+    const char *text = kernels[1].source.text;
     assert_string_equal(text, source_of_two);
-    assert_string_equal(info.source.fn, "twice");
-    assert_null(info.source.cost);
-    assert_null(info.source.file);
-    assert_true(info.has_fn && !info.has_cost && !info.is_used && !info.is_tile_kernel);
-    info = ptowsp_program_read(f->program)->kernels[two.id];
-    assert_ptr_equal(info.source.text, text);  // one text, kept once
-    assert_string_equal(info.source.fn, "twice");
-    assert_string_equal(info.source.cost, "thrice");
-    assert_true(info.has_cost && info.is_used);
-    info = ptowsp_program_read(f->program)->kernels[three.id];
-    assert_string_equal(info.source.file, "kernels/three.c");
-    assert_string_equal(info.source.fn, "three");
-    assert_null(info.source.text);
-    info = ptowsp_program_read(f->program)->kernels[four.id];
-    assert_null(info.source.fn);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const ptowsp_kernel_info *info = &kernels[i + 1];
+        const char *const got[] = {info->source.fn, info->source.cost, info->source.file};
+        const char *const expected[] = {rows[i].fn, rows[i].cost, rows[i].file};
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(got[k] != NULL, expected[k] != NULL);
+            assert_string_equal(got[k] ? got[k] : "", expected[k] ? expected[k] : "");
+        }
+        assert_ptr_equal(info->source.text, rows[i].has_text ? text : NULL);  // kept once
+        assert_true(info->has_fn && !info->is_tile_kernel);
+        assert_int_equal(info->has_cost, i == 1);
+        assert_int_equal(info->is_used, rows[i].is_used);
+    }
 }
 
 // -- targets --------------------------------------------------------------------------------------
 
 TEST_F(read__npus_do_l2_and_locations_that_nothing_uses) {
-    module_make(f,
-                "module m\ntensor x i32 [4] l2\ntensor unused i32 [1] l1\n"
-                "kernel k(axes 0, out x i32 1 x 4) vector, 1 cycles, time only\n"
-                "workload w\n  task k() x = x\n",
-                NULL);
-    compile(f, NULL);
+    program_make(f,
+                 "module m\ntensor x i32 [4] l2\ntensor unused i32 [1] l1\n"
+                 "kernel k(axes 0, out x i32 1 x 4) vector, 1 cycles, time only\n"
+                 "workload w\n  task k() x = x\n",
+                 NULL, NULL);
     assert_ok(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU));
     assert_invalid(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_COUNT));
 }
@@ -310,27 +278,9 @@ TEST_F(read__npus_do_l2_and_locations_that_nothing_uses) {
 static ptowsp_status build_and_compile(ptowsp_context *context, size_t *out_size) {
     ptowsp_module *m = NULL;
     ptowsp_program *program = NULL;
-    ptowsp_status status = ptowsp_module_create(context, NULL, &m);
+    ptowsp_status status = sources_parse(context, source_of_two, "three.c", &m);
     if (status != PTOWSP_OK) {
         return status;
-    }
-    ptowsp_kernel one = with_source(m, "twice", (ptowsp_kernel_source){.text = source_of_two});
-    ptowsp_kernel two = with_source(
-        m, "two", (ptowsp_kernel_source){.file = "two.c", .fn = "twice", .cost = "thrice"});
-    ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch");
-    PTOWSP_WORKLOAD(m, "w") {
-        PTOWSP_PARALLEL(m, b, batch) {
-            ptowsp_expr level = ptowsp_cast(ptowsp_mul(b, ptowsp_i64(m, 3)), PTOWSP_TYPE_U64);
-            ptowsp_node first = ptowsp_task_make(
-                m, &(ptowsp_task_desc){.kernel = one, .axes = {b}, .tags = {{"level", level}}});
-            PTOWSP_WHEN(m, ptowsp_lt(b, ptowsp_i64(m, 2))) {
-                ptowsp_task_make(m,
-                                 &(ptowsp_task_desc){.kernel = two, .axes = {b}, .after = {first}});
-            }
-            PTOWSP_OTHERWISE(m) {
-                ptowsp_slot_set_make(m, 1, level);
-            }
-        }
     }
     ptowsp_schedule schedule = {.lane_count = 2,
                                 .dispatch = PTOWSP_DISPATCH_AFFINITY,
@@ -378,7 +328,7 @@ TEST(read__the_size_of_a_program_is_all_that_it_holds) {
                 "tensor x i32 [?, 4, 5] global\ntensor y f16 [6] global\n"
                 "tensor z i64 [] global\nworkload w\n",
                 NULL);
-    compile(&f, NULL);
+    f.program = test_program(f.context, f.module, NULL);
     ptowsp_module_destroy(f.module);
     f.module = NULL;
     size_t with = memory.live_bytes, size = ptowsp_program_size(f.program);
