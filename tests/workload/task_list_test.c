@@ -22,39 +22,33 @@ typedef struct recipe {
 enum { JOIN, WORK, CUBE, MIX, READS, WRITES, UPDATES, KERNELS };
 static const char *const kernel_names[] = {"", "work", "cube", "mix", "reads", "writes", "updates"};
 
-// A module with the kernels and a matrix x.
+// A module with the kernels, whose ids are those above, and a matrix x.
 typedef struct world {
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_kernel kernels[KERNELS];
-    ptowsp_tensor x;
 } world;
 
-static void world_declare(world *w) {
-    static const ptowsp_direction directions[] = {PTOWSP_IN, PTOWSP_OUT, PTOWSP_INOUT};
+static const ptowsp_tensor x = {1};
+
+static ptowsp_status world_parse(world *w) {
+#define COSTLY ", cycles by a cost function, time only\n"
+    static const char text[] =
+        "module m\ntensor x i32 [8, 8] global\nkernel work(axes 2) vector" COSTLY
+        "kernel cube(axes 2) cube" COSTLY "kernel mix(axes 2) mix" COSTLY
+        "kernel reads(axes 2, in tile i32 ? x ?) vector" COSTLY
+        "kernel writes(axes 2, out tile i32 ? x ?) vector" COSTLY
+        "kernel updates(axes 2, inout tile i32 ? x ?) vector" COSTLY;
+    ptowsp_parse_kernel kernels[KERNELS];
     for (int i = WORK; i < KERNELS; i++) {
-        ptowsp_kernel_desc desc = {.name = kernel_names[i],
-                                   .axis_count = 2,
-                                   .unit = i == CUBE  ? PTOWSP_UNIT_CUBE
-                                           : i == MIX ? PTOWSP_UNIT_MIX
-                                                      : PTOWSP_UNIT_VECTOR,
-                                   .cost = test_first_arg};
-        if (i >= READS) {
-            const ptowsp_tile_param tile = {"tile", directions[i - READS], PTOWSP_I32,
-                                            PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-            desc.tiles[0] = tile;
-        }
-        w->kernels[i] = ptowsp_kernel_make(w->m, &desc);
+        kernels[i] = (ptowsp_parse_kernel){.name = kernel_names[i], .cost = test_first_arg};
     }
-    const ptowsp_tensor_desc x = {"x", PTOWSP_I32, 2, {SIDE, SIDE}, PTOWSP_LOCATION_GLOBAL};
-    w->x = ptowsp_tensor_make(w->m, &x);
+    const ptowsp_parse_desc attached = {&kernels[WORK], KERNELS - WORK, 0};
+    return ptowsp_module_parse(w->context, text, sizeof text - 1, &attached, &w->m, NULL);
 }
 
 static void world_make(world *w) {
-    memset(w, 0, sizeof *w);
-    assert_ok(ptowsp_context_create(NULL, &w->context));
-    assert_ok(ptowsp_module_create(w->context, NULL, &w->m));
-    world_declare(w);
+    w->context = test_context(NULL);
+    test_ok(w->context, world_parse(w));
 }
 
 static void world_free(world *w) {
@@ -73,11 +67,11 @@ typedef struct arrays {
     ptowsp_task_list list;
 } arrays;
 
-static void make_list(const world *w, const recipe *r, arrays *a) {
+static void make_list(const recipe *r, arrays *a) {
     memset(a, 0, sizeof *a);
     for (uint32_t i = 0; i < r->count; i++) {
         const entry *e = &r->entries[i];
-        a->kernels[i] = w->kernels[e->kernel];
+        a->kernels[i].id = (uint32_t)e->kernel;
         a->cycles[i] = (ptowsp_cycles)e->cycles;
         a->begins[i] = a->list.edge_count;
         for (int k = 0; k < e->edge_count; k++) {
@@ -88,8 +82,8 @@ static void make_list(const world *w, const recipe *r, arrays *a) {
             a->axes[a->list.axis_count++] = e->key;
         }
         if (e->kernel >= READS) {
-            const ptowsp_list_view view = {
-                w->x, (uint32_t)e->rows, (uint32_t)e->cols, e->row, e->col, 0};
+            const ptowsp_list_view view = {x, (uint32_t)e->rows, (uint32_t)e->cols, e->row, e->col,
+                                           0};
             a->views[a->list.view_count++] = view;
         }
     }
@@ -148,11 +142,11 @@ static void make_tree(const world *w, const recipe *r) {
         const entry *e = &r->entries[i];
         if (e->kernel != JOIN) {
             bool is_in[ENTRIES];
-            ptowsp_task_desc task = {.kernel = w->kernels[e->kernel],
+            ptowsp_task_desc task = {.kernel = {(uint32_t)e->kernel},
                                      .axes[0] = ptowsp_i64(m, e->cycles)};
             task.axes[1] = ptowsp_i64(m, e->key);
             if (e->kernel >= READS) {
-                task.views[0].tensor = w->x;
+                task.views[0].tensor = x;
                 task.views[0].row = ptowsp_i64(m, e->row);
                 task.views[0].col = ptowsp_i64(m, e->col);
                 task.views[0].rows = e->rows;
@@ -288,7 +282,7 @@ static void run_recipe(const recipe *r, const ptowsp_schedule *schedule, outcome
     world w;
     arrays a;
     world_make(&w);
-    make_list(&w, r, &a);
+    make_list(r, &a);
     list_alone(w.m, &a.list);
     run_it(&w, schedule, o);
     world_free(&w);
@@ -308,7 +302,7 @@ TEST(list__equals_the_same_tasks_as_a_tree) {
         const uint64_t before_schedule = seed;
         random_schedule(&seed, &list, &schedule);
         random_recipe(&seed, &r, true);
-        make_list(&list, &r, &a);
+        make_list(&r, &a);
         list_alone(list.m, &a.list);
         make_tree(&tree, &r);
         run_it(&list, &schedule, &of_list);
@@ -442,7 +436,7 @@ TEST(list__in_a_loop_starts_again) {
         arrays a;
         ptowsp_schedule schedule = {.lane_count = 6};
         world_make(&w);
-        make_list(&w, &r, &a);
+        make_list(&r, &a);
         const ptowsp_axis axis = ptowsp_axis_dense(w.m, "steps", 3);
         PTOWSP_WORKLOAD(w.m, "all") {
             (is_parallel ? ptowsp_parallel_begin : ptowsp_for_each_begin)(w.m, "i", axis);
@@ -537,7 +531,7 @@ static void spoiled_make(spoiled *s) {
                                 2};
     s->r = good;
     world_make(&s->w);
-    make_list(&s->w, &s->r, &s->a);
+    make_list(&s->r, &s->a);
 }
 
 // Compiling it ends with this status, index and text.
@@ -618,7 +612,7 @@ TEST(list__is_drawn_reported_and_searched) {
     do {
         random_recipe(&seed, &r, false);
     } while (r.count < ENTRIES - 4);
-    make_list(&w, &r, &a);
+    make_list(&r, &a);
     list_alone(w.m, &a.list);
     const uint32_t lanes[] = {1, 2, 3};
     ptowsp_search_result results[16];
@@ -663,7 +657,7 @@ TEST(list__is_drawn_reported_and_searched) {
     assert_ok(ptowsp_run_fingerprint(run, &after_change));
     a.cycles[3]--;
     assert_true(before_change.program != after_change.program);
-    ptowsp_what_if what_if = {w.kernels[WORK].id, 50, 0, 0};
+    ptowsp_what_if what_if = {WORK, 50, 0, 0};
     assert_ok(ptowsp_run_what_if(run, &options, &what_if));
     test_destroy(run, program, NULL, NULL);
     world_free(&w);
@@ -715,9 +709,8 @@ TEST(list__survives_every_allocation_that_fails) {
         }
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
         const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
-        if (ptowsp_module_create(w.context, NULL, &w.m) == PTOWSP_OK) {
-            world_declare(&w);
-            make_list(&w, &r, &a);
+        if (world_parse(&w) == PTOWSP_OK) {
+            make_list(&r, &a);
             list_alone(w.m, &a.list);
             is_done = ptowsp_program_create(w.context, w.m, NULL, &program) == PTOWSP_OK &&
                       ptowsp_run_create(w.context, program, &run) == PTOWSP_OK &&
