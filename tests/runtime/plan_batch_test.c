@@ -1,5 +1,5 @@
 // Batches that are bound in place of a plan: planned as an execution begins, in memory of the run. What is refused
-// and most plans are facts (support/facts.h).
+// and most plans are facts (support/facts.h); that a run which runs is busy is in tests/exec/run_refused_test.c.
 //
 // Expected plans come from paper: costs are 1 per KV token, so that lanes get equal shares of the
 // tokens. The first is the one that section 9 of the header draws.
@@ -22,7 +22,6 @@ typedef struct fixture {
     ptowsp_run *run;
     call calls[CALL_MAX];
     uint32_t call_count;
-    ptowsp_status said;  // by what a kernel called
     int32_t lengths[LENGTH_MAX], queries[LENGTH_MAX];
     ptowsp_attention_batch batch;
     ptowsp_attention_config config;
@@ -57,10 +56,10 @@ static const char decode[] =
     "c = kv.merges.slot_count[x] d = 0 e = kv.merges.lane[x] f = 1\n";
 
 // With memory that is counted, or NULL.
-static bool fixture_try(fixture *f, test_memory *memory, const char *text, ptowsp_kernel_fn fn) {
+static bool fixture_try(fixture *f, test_memory *memory) {
     const ptowsp_context_desc context = {.resize = memory ? test_resize : NULL,
                                          .resize_user = memory};
-    const ptowsp_parse_kernel kernel = {.name = "note", .fn = fn, .user = f};
+    const ptowsp_parse_kernel kernel = {.name = "note", .fn = note, .user = f};
     const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
     memset(f, 0, sizeof *f);
     f->config.kv_head_count = 1;
@@ -68,7 +67,7 @@ static bool fixture_try(fixture *f, test_memory *memory, const char *text, ptows
     f->config.cost.per_token = 1.0;
     lengths_are(f, 3, (const int32_t[]){250, 100, 50});
     return ptowsp_context_create(&context, &f->context) == PTOWSP_OK &&
-           ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) ==
+           ptowsp_module_parse(f->context, decode, sizeof decode - 1, &attached, &f->m, NULL) ==
                PTOWSP_OK &&
            ptowsp_program_create(f->context, f->m, NULL, &f->program) == PTOWSP_OK &&
            ptowsp_run_create(f->context, f->program, &f->run) == PTOWSP_OK;
@@ -79,7 +78,7 @@ static void fixture_free(fixture *f) {
 }
 
 static void fixture_make(fixture *f, test_memory *memory) {
-    if (!fixture_try(f, memory, decode, note)) {
+    if (!fixture_try(f, memory)) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
 }
@@ -196,30 +195,6 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
     plan_free(&other);
 }
 
-// -- errors ---------------------------------------------------------------------------------------
-
-static ptowsp_cycles bind_again(const ptowsp_task *task, void *user) {
-    fixture *f = (fixture *)user;
-    (void)task;
-    f->said = ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL);
-    return 1;
-}
-
-TEST(plan_batch__a_run_that_runs_is_busy) {
-    static fixture f;
-    assert_true(
-        fixture_try(&f, NULL,
-                    "module decode\naxis kv plan\nkernel note(axes 0) vector\nworkload main\n"
-                    "  for_each u in kv\n    task note()\n",
-                    bind_again));
-    f.config = (ptowsp_attention_config){.kv_head_count = 1, .lane_count = 1};
-    lengths_are(&f, 1, (const int32_t[]){10});
-    bind(&f);
-    execute(&f);
-    assert_int_equal(f.said, PTOWSP_BUSY);
-    fixture_free(&f);
-}
-
 // -- capacity and memory --------------------------------------------------------------------------
 
 COUNTED_FIXTURE_TEST(plan_batch__memory_grows_only_where_a_plan_does_not_fit) {
@@ -261,7 +236,7 @@ COUNTED_FIXTURE_TEST(plan_batch__memory_grows_only_where_a_plan_does_not_fit) {
 // Binds with and without a capacity, each planned. What fails may be tried again.
 static bool all_of_it(test_memory *counted, uint32_t *out_failed) {
     static fixture f;
-    bool is_good = fixture_try(&f, counted, decode, note);
+    bool is_good = fixture_try(&f, counted);
     if (is_good) {
         const ptowsp_attention_limits limits = {.sequence_count_max = 8, .kv_length_max = 1000};
         ptowsp_attention_sizes sizes;
