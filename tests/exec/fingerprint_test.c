@@ -340,8 +340,7 @@ TEST(wrong_calls_have_a_status) {
 TEST(fingerprints_are_printed) {
     const ptowsp_fingerprint fingerprint = {1, UINT64_C(0xfedcba9876543210), 3, 0, UINT64_MAX};
     char line[200];
-    ptowsp_output_buffer buffer = {line, sizeof line, 0};
-    ptowsp_fingerprint_print(&fingerprint, ptowsp_output_to_buffer(&buffer));
+    ptowsp_fingerprint_print(&fingerprint, TEST_TEXT(line));
     assert_string_equal(line, "program 0000000000000001 bindings fedcba9876543210 "
                               "inputs 0000000000000003 results 0000000000000000 "
                               "time ffffffffffffffff\n");

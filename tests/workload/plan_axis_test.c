@@ -499,8 +499,7 @@ static const char flags_text[] =
 TEST_MADE(plan_axis__modules_and_bindings_can_be_read, fixture, f, fixture_make(f, flags_text),
           fixture_free(f)) {
     char text[4096];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_module_print(f->m, ptowsp_output_to_buffer(&buffer));
+    ptowsp_module_print(f->m, TEST_TEXT(text));
     assert_string_equal(text, flags_text);
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES};
     compile(f, &schedule);

@@ -14,7 +14,6 @@ static const ptowsp_program_tables *tables_of(fixture *f, const char *text,
 
 TEST_F(read__tables_have_names_slots_and_places) {
     char place[100];
-    ptowsp_output_buffer buffer = {place, sizeof place, 0};
     const ptowsp_program_tables *t =
         tables_of(f,
                   "module m slots 4\naxis batch dynamic\narray kv_len i32\n"
@@ -25,9 +24,9 @@ TEST_F(read__tables_have_names_slots_and_places) {
     assert_string_equal(t->name, "m");
     assert_int_equal(t->slot_count, 4);
     assert_int_equal(t->statements[4].node, t->statements[2].node);
-    ptowsp_program_print_place(f->program, t->statements[3].node, ptowsp_output_to_buffer(&buffer));
+    ptowsp_program_print_place(f->program, t->statements[3].node, TEST_TEXT(place));
     assert_string_equal(place, "attention/parallel b/when/task attend");
-    ptowsp_program_print_place(f->program, 1000, ptowsp_output_to_buffer(&buffer));
+    ptowsp_program_print_place(f->program, 1000, TEST_TEXT(place));
     assert_string_equal(place, "");
     assert_string_equal(ptowsp_program_kernel_name(f->program, 1), "attend");
     assert_null(ptowsp_program_kernel_name(f->program, 0));
@@ -222,8 +221,7 @@ TEST_F(read__keys_are_there_once) {
     assert_int_equal(ptowsp_program_lane_count(f->program), 3);
     assert_true(t->is_priority_signed);
     char text[1000];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_program_print_schedule(f->program, ptowsp_output_to_buffer(&buffer));
+    ptowsp_program_print_schedule(f->program, TEST_TEXT(text));
     assert_non_null(
         strstr(text, "dispatch affinity of u64(task.b) + task.tag(level) over 3 lanes"));
 }

@@ -680,8 +680,7 @@ TEST(list__runs_on_the_calling_thread_alone) {
     test_refused(context, ptowsp_run_execute(run, &options), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                  "run: lists of tasks run on the calling thread, and lane_count is 2");
     char text[1000];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_module_print(m, ptowsp_output_to_buffer(&buffer));
+    ptowsp_module_print(m, TEST_TEXT(text));
     assert_non_null(strstr(text, "list of 1 tasks"));
     assert_invalid(ptowsp_module_parse(context, text, strlen(text), NULL, &read, NULL));
     assert_non_null(

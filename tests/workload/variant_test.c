@@ -136,8 +136,7 @@ TEST(choice__tasks_take_what_a_branch_by_hand_takes) {
             fixture f;
             const ptowsp_buffer buffer = {.data = data, .size = sizeof data};
             ragged_program(&f, by_hand, NULL);
-            ptowsp_output_buffer out = {text[by_hand], sizeof text[0], 0};
-            ptowsp_program_print(f.program, ptowsp_output_to_buffer(&out));
+            ptowsp_program_print(f.program, TEST_TEXT(text[by_hand]));
             ptowsp_run *run = test_run_of(f.context, f.program);
             assert_ok(ptowsp_run_bind_array(run, "rows", PTOWSP_I32, rows, ITEMS));
             assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));
