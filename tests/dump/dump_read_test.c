@@ -161,6 +161,9 @@ CONTEXT_TEST(dump_read__reads_a_directory_as_texts) {
     assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_SYSTEM_FAILED);
     desc.directory = "tests/dump";  // without a dump
     assert_invalid(ptowsp_dump_open(context, &desc, &dump));
+    desc.directory = "tests/dump/part";  // deps.json alone
+    assert_ok(ptowsp_dump_open(context, &desc, &dump));
+    ptowsp_dump_close(dump);
     for (int i = 0; i < 2; i++) {
         ptowsp_output_buffer buffer = {text[i], sizeof text[i], 0};
         assert_ok(ptowsp_dump_open(context, &descs[i], &dump));
