@@ -611,7 +611,8 @@ static ptowsp_status create(void) {
     snprintf(said, sizeof said, "the description is wrong");
     // Without threads nobody counts processors.
     const bool is_unsupported = !PWSP_HAS_THREADS && described.threads == PTOWSP_THREADS_WORKERS &&
-                                described.lane_count == 0 && status == PTOWSP_UNSUPPORTED;
+                                described.lane_count == 0;
+    assert_true(!is_unsupported || status == PTOWSP_UNSUPPORTED);
     return is_unsupported ? PTOWSP_INVALID_PARAMS : status;
 }
 
