@@ -370,7 +370,12 @@ static inline ptowsp_status facts_call_of(const facts *s, const char *name) {
         facts_words = name + length;
         if (strncmp(call->name, name, length) == 0 &&
             (length == 0 || call->name[length - 1] == ' ' || !*facts_words)) {
-            return call->run();
+            const char *words = facts_words;
+            const ptowsp_status status = call->run();
+            if (facts_words != words && *facts_words) {  // it reads them one by one
+                FACTS_FAIL(s, "%s: words are left: %s", name, facts_words);
+            }
+            return status;
         }
     }
     FACTS_FAIL(s, "there is no field or call %s", name);

@@ -25,7 +25,10 @@ static void begin(void) {
 
 // TIME
 static ptowsp_status call_init(void) {
-    return ptowsp_rails_init(&desc, strtoull(facts_words, NULL, 10), &rails);
+    char *end;
+    const uint64_t time = strtoull(facts_words, &end, 10);
+    assert_true(end != facts_words && *end == '\0');
+    return ptowsp_rails_init(&desc, time, &rails);
 }
 
 // CALL TIME [ARG]: DECISION; refused, it changes nothing.
@@ -47,6 +50,7 @@ static ptowsp_status call_rails(void) {
     const ptowsp_status status = rails_call(&rails, what, time, arg, &d);
     if (status != PTOWSP_OK) {
         assert_memory_equal(&rails, &before, sizeof rails);
+        assert_string_equal(facts_words + length, ": -");
         return status;
     }
     ptowsp_rails_print(&d, NULL, TEST_TEXT(text));

@@ -64,7 +64,10 @@ static char *next_word(void) {
 }
 
 static uint64_t next_number(void) {
-    return strtoull(next_word(), NULL, 10);
+    char *word = next_word(), *end;
+    const uint64_t number = strtoull(word, &end, 10);
+    assert_true(end != word && *end == '\0');
+    return number;
 }
 
 // KERNEL MACHINE SIZES UNIT, as lines of files have them.
@@ -76,7 +79,9 @@ static ptowsp_tuning_key next_key(void) {
     for (int i = 0; *at >= '0' && *at <= '9'; i++, at += *at == 'x') {
         key.sizes[i] = strtoull(at, &at, 10);
     }
+    assert_true(*at == '\0' || strcmp(at, "-") == 0);
     const char *unit = next_word();
+    assert_true(strcmp(unit, "ns") == 0 || strcmp(unit, "cycles") == 0 || atoi(unit) > 1);
     key.unit = (ptowsp_tuning_unit)(strcmp(unit, "ns") == 0       ? PTOWSP_TUNING_NS
                                     : strcmp(unit, "cycles") == 0 ? PTOWSP_TUNING_CYCLES
                                                                   : atoi(unit));
@@ -141,6 +146,7 @@ static ptowsp_status call_add(void) {
     ptowsp_status status = PTOWSP_OK;
     for (char *at; status == PTOWSP_OK && *values; values = at + (*at == ',')) {
         const double number = strtod(values, &at);
+        assert_true(at != values && (*at == ',' || *at == '\0'));
         status = ptowsp_tuning_add(t->tuning, &key, number, *label == '-' ? NULL : label);
     }
     return status;
@@ -151,6 +157,7 @@ static ptowsp_status call_samples(void) {
     const uint32_t call_count = (uint32_t)next_number();
     uint32_t count = 0;
     for (; *facts_words; count++) {
+        assert_true(count < COUNT_OF(samples));
         samples[count] = next_number();
     }
     return ptowsp_measure_samples(samples, count, call_count, &measured);
