@@ -190,7 +190,7 @@ $(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
 	@touch $@
 
 # Cases, facts and other texts are read when tests run: those in a test's own folder, and some of others.
-TEXTS = $(wildcard $(addprefix $(dir $(1)),*.txt *.facts *.case *.py */*.emit whole/* traces/*))
+TEXTS = $(wildcard $(addprefix $(dir $(1)),*.txt *.facts *.case *.py */*.*))
 $(foreach program,$(PROGRAMS),$(eval $(BUILD)/$(notdir $(program)).passed: $(call TEXTS,$(program))))
 $(patsubst %,$(BUILD)/npu_%_test.passed,cases clock_cases): $(wildcard tests/cases/*.case)
 $(patsubst %,$(BUILD)/%_test.passed,npu_expand_text npu_simpler save_golden): $(wildcard tests/golden/*)

@@ -12,7 +12,7 @@
 //      FIELD within LOW HIGH    a number, the first one or that of FIELD[I], is between two others
 //      FIELD near NUMBER        the same, and differs by 1e-9 of the number at most
 //      FIELD = TEXT, is TEXT    the same of a text: "in quotes", or up to a ; or the end of the line, or the lines after
-//                               it that are indented further. With these, FIELD is as FIELD =
+//                               it that are indented further, where = may be left out
 //      FIELD has [N times] TEXT to the end of the line: it is in a text, once at least or so often
 //      FIELD lacks TEXT         it is not
 //      CALL [WORDS]             the call succeeds; some calls take words
