@@ -54,6 +54,14 @@ TEST(work__of_fills_every_byte) {
     assert_memory_equal(&work, zeros, sizeof work);
 }
 
+TEST(work__flags_say_first_and_last) {
+    for (uint32_t flags = 0; flags < 256; flags++) {
+        const ptowsp_work work = {.flags = (uint8_t)flags};
+        assert_int_equal(ptowsp_work_is_first(&work), flags & 1);
+        assert_int_equal(ptowsp_work_is_last(&work), flags >> 1 & 1);
+    }
+}
+
 // -- facts ----------------------------------------------------------------------------------------
 
 static ptowsp_work unit;
