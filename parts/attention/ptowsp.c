@@ -6683,9 +6683,8 @@ ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
     out_sizes->merge_count = cut.merge_count;
     out_sizes->slot_count = cut.slot_count;
     out_sizes->slot_rows = a.slot_rows;
-    status = pwsp_sizes_complete(&a, out_sizes, info);
-    info->work_count = out_sizes->unit_count;
-    return status;
+    info->work_count = cut.unit_count;
+    return pwsp_sizes_complete(&a, out_sizes, info);
 }
 
 // -- bounds ---------------------------------------------------------------------------------------
@@ -6849,14 +6848,13 @@ ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (pwsp_attention_cut_find(&a, pwsp_plan_has_room(&a, plan) ? plan : NULL, &cut)) {
-        info->work_count = cut.unit_count;
-        return PTOWSP_OK;
+    if (!pwsp_attention_cut_find(&a, pwsp_plan_has_room(&a, plan) ? plan : NULL, &cut)) {
+        status = pwsp_cut_check(&a, &cut, plan, info);
+        if (status == PTOWSP_OK) {
+            pwsp_attention_cut_write(&a, &cut, plan);
+        }
     }
-    status = pwsp_cut_check(&a, &cut, plan, info);
-    if (status == PTOWSP_OK) {
-        pwsp_attention_cut_write(&a, &cut, plan);
-    }
+    info->work_count = status == PTOWSP_LIMIT_EXCEEDED ? 0 : cut.unit_count;
     return status;
 }
 
@@ -9223,6 +9221,7 @@ static ptowsp_status pwsp_moe_choose(const ptowsp_moe_batch *batch, const ptowsp
     if (status == PTOWSP_OK) {
         choice->time = pwsp_moe_time(&choice->u, &choice->f);
         pwsp_moe_parts_choose(batch, config, choice);
+        info->work_count = choice->f.unit_count;
     }
     return status;
 }
@@ -9296,7 +9295,6 @@ ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *batch, const ptowsp_moe_co
     const ptowsp_status status = pwsp_moe_choose(batch, config, &choice, info);
     if (status == PTOWSP_OK) {
         pwsp_moe_sizes_set(out_sizes, choice.f.unit_count, choice.u.lane_count);
-        info->work_count = choice.f.unit_count;
     }
     return status;
 }
@@ -9341,8 +9339,8 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch, const ptowsp_mo
     } else if (f.unit_count > plan->unit_capacity) {
         status = PWSP_PLAN_FAIL(info, UNITS_SMALL, (int64_t)f.unit_count, plan->unit_capacity);
     }
-    info->work_count = f.unit_count;
     if (status != PTOWSP_OK) {
+        info->work_count = f.unit_count;
         return status;
     }
     const bool fits = pwsp_moe_fill(&u, choice.time, plan, &f);

@@ -39,9 +39,8 @@ ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
     out_sizes->merge_count = cut.merge_count;
     out_sizes->slot_count = cut.slot_count;
     out_sizes->slot_rows = a.slot_rows;
-    status = pwsp_sizes_complete(&a, out_sizes, info);
-    info->work_count = out_sizes->unit_count;
-    return status;
+    info->work_count = cut.unit_count;
+    return pwsp_sizes_complete(&a, out_sizes, info);
 }
 
 // -- bounds ---------------------------------------------------------------------------------------
@@ -205,14 +204,13 @@ ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (pwsp_attention_cut_find(&a, pwsp_plan_has_room(&a, plan) ? plan : NULL, &cut)) {
-        info->work_count = cut.unit_count;
-        return PTOWSP_OK;
+    if (!pwsp_attention_cut_find(&a, pwsp_plan_has_room(&a, plan) ? plan : NULL, &cut)) {
+        status = pwsp_cut_check(&a, &cut, plan, info);
+        if (status == PTOWSP_OK) {
+            pwsp_attention_cut_write(&a, &cut, plan);
+        }
     }
-    status = pwsp_cut_check(&a, &cut, plan, info);
-    if (status == PTOWSP_OK) {
-        pwsp_attention_cut_write(&a, &cut, plan);
-    }
+    info->work_count = status == PTOWSP_LIMIT_EXCEEDED ? 0 : cut.unit_count;
     return status;
 }
 

@@ -349,6 +349,7 @@ static ptowsp_status pwsp_moe_choose(const ptowsp_moe_batch *batch, const ptowsp
     if (status == PTOWSP_OK) {
         choice->time = pwsp_moe_time(&choice->u, &choice->f);
         pwsp_moe_parts_choose(batch, config, choice);
+        info->work_count = choice->f.unit_count;
     }
     return status;
 }
@@ -422,7 +423,6 @@ ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *batch, const ptowsp_moe_co
     const ptowsp_status status = pwsp_moe_choose(batch, config, &choice, info);
     if (status == PTOWSP_OK) {
         pwsp_moe_sizes_set(out_sizes, choice.f.unit_count, choice.u.lane_count);
-        info->work_count = choice.f.unit_count;
     }
     return status;
 }
@@ -467,8 +467,8 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch, const ptowsp_mo
     } else if (f.unit_count > plan->unit_capacity) {
         status = PWSP_PLAN_FAIL(info, UNITS_SMALL, (int64_t)f.unit_count, plan->unit_capacity);
     }
-    info->work_count = f.unit_count;
     if (status != PTOWSP_OK) {
+        info->work_count = f.unit_count;
         return status;
     }
     const bool fits = pwsp_moe_fill(&u, choice.time, plan, &f);

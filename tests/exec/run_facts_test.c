@@ -275,7 +275,7 @@ static const facts_field *fields(void) {
     static uint64_t task_count, region_max, makespan, last_end, hbm_bytes, slots[NOTES],
         bound_slots[NOTES];
     const uint32_t slot_count = run ? ptowsp_program_read(program)->slot_count : 0;
-    for (uint32_t i = 0; i < slot_count; i++) {
+    for (uint32_t i = 0; i < slot_count && i < NOTES; i++) {
         slots[i] = ptowsp_run_slot(run, i);
         bound_slots[i] = ptowsp_run_bound_slot(run, i);
     }

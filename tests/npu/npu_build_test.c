@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -175,7 +176,9 @@ static pid_t build_elsewhere(build *b) {
     return child;
 }
 
-static void wait_until(const build *b, const char *name) {
+// Until a compiler of a process is at work.
+static void wait_for_compiler(const build *b, pid_t process) {
+    const char *name = textf("started.%ld", (long)process);
     const struct timespec short_while = {0, 5000000};
     for (int i = 0; i < 4000 && !is_there(b->fake, name); i++) {
         nanosleep(&short_while, NULL);
@@ -189,7 +192,9 @@ BUILD_TEST(cache__two_processes_may_build_the_same_at_once) {
     for (int i = 0; i < 2; i++) {
         children[i] = build_elsewhere(b);
     }
-    wait_until(b, "started");
+    for (int i = 0; i < 2; i++) {
+        wait_for_compiler(b, children[i]);
+    }
     write_file(b->fake, "go", "");
     for (int i = 0; i < 2; i++) {
         int status;
@@ -216,10 +221,14 @@ static void age_temporaries(const char *path, time_t seconds) {
 BUILD_TEST(cache__an_interrupted_build_leaves_no_entry) {
     mode(b, "slow");
     pid_t child = build_elsewhere(b);
-    wait_until(b, "started");
+    wait_for_compiler(b, child);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1),
+                     0);  // its compilers become children of the test
     assert_int_equal(kill(child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    write_file(b->fake, "go", "");  // its compilers end
+    write_file(b->fake, "go", "");
+    while (wait(NULL) > 0) {
+    }
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
     mode(b, "work");
     assert_int_equal(entries_like(b->cache, "tmp."), 1);
     builds(b, false);

@@ -33,7 +33,7 @@ static void tables_end(void) {
 }
 
 static void begin(void) {
-    if (t->tuning) {
+    if (tables[0].context) {
         tables_end();
     }
     tables[0] = tables[1] = tune_make();

@@ -1,6 +1,6 @@
 // A compiler that only pretends (npu_build_fixture.h). Beside it lie: calls, a line for each of its
 // calls; mode, what it does; version, what it says when asked; stub.so, what it links. In mode slow it
-// says that it is at work (started) and waits for a file (go). Objects are checked when they are linked.
+// says that it is at work (started.PARENT) and waits for a file (go). Objects are checked when they are linked.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -87,7 +87,9 @@ int main(int count, char **args) {
         fputs(version, stdout);
         return strcmp(mode, "mute") == 0;
     } else if (strcmp(mode, "slow") == 0) {
-        write_whole(beside("started"), "w", "", 0);
+        char parent[32];
+        snprintf(parent, sizeof parent, "started.%ld", (long)getppid());
+        write_whole(beside(parent), "w", "", 0);
         while (access(beside("go"), F_OK) != 0) {
             nanosleep(&(struct timespec){0, 20000000}, NULL);
         }
