@@ -74,7 +74,8 @@ static ptowsp_module *module_of(ptowsp_context *context, const rule *r, const ch
         sprintf(to, "module m\nkernel k(axes 0, out any f32 1 x 8, %s) %s, 0 instructions\n", part,
                 strstr(r->fields[2], "L0A ") && strstr(r->fields[2], "TMOV") ? "mix" : "vector");
     to += sprintf(to, "  machine \"%s\"\n  %%1 = parameter any\n", is_a5 ? "950PR" : "910B");
-    for (const char *at = part; at && *at; at = strchr(at, ','), at += at ? 2 : 0) {
+    for (const char *at = *part ? part : NULL, *comma; at; at = comma ? comma + 2 : NULL) {
+        comma = strchr(at, ',');
         const bool is_tile = sscanf(at, "in %15s%n", name, &length) == 1 ||
                              sscanf(at, "out %15s%n", name, &length) == 1;
         assert_true(is_tile || sscanf(at, "%15s", name) == 1);
