@@ -147,7 +147,7 @@ TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,cases equal error execut
     expand expand_text expr kernel loop loop_tree measure ops optional own plan shape transient)
 COMPILE_TREE  = cd $(NPU)/text/tree && $(CXX) $(TREE_FLAGS) $(TREE_LEVEL) $(addprefix -I,include aicpu aicore host shim)
 
-$(BUILD)/npu/npu_first: $(BUILD)/tests/npu/npu_first.o $(BUILD)/libtested.a
+$(BUILD)/npu/npu_first: $(BUILD)/tests/npu/npu_first.o $(VECTORS) $(BUILD)/libtested.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $^ -o $@ $(TEST_LIBS)
 

@@ -102,8 +102,8 @@ static bool pwsp_decide_conflict(void *user, const pwsp_conflict *conflict) {
     ptowsp_program_print_place(p, conflict->loop->node, text);
     PWSP_DECIDE(d, chosen, "iterations conflict on tensor %s: they run %s",
                 p->tensors.items[conflict->view->tensor].name, pwsp_conflict_effect(p, conflict));
-    PWSP_DECIDE(d, reason, "%s writes the same tile in each",
-                PWSP_PLACE_AT(p, conflict->task->node)->step);
+    PWSP_DECIDE(d, reason, "%s writes %s in each", PWSP_PLACE_AT(p, conflict->task->node)->step,
+                conflict->task->kind == PWSP_OP_PIPELINE ? "it" : "the same tile");
     pwsp_decide(d, "bind", -1);
     return !d->is_over;
 }

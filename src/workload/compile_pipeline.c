@@ -154,7 +154,8 @@ static bool pwsp_compiler_privates(pwsp_compiler *c, uint32_t id, const pwsp_pip
     }
     process->private_count = (uint32_t)p->privates.count - process->first_private;
     // Receives of replicas alone are private, in the order of their nodes.
-    for (uint32_t i = first_receive, j = 0; process->index != 0 && i < p->receives.count; i++) {
+    const size_t last_receive = is_good && process->index != 0 ? p->receives.count : 0;
+    for (uint32_t i = first_receive, j = 0; i < last_receive; i++) {
         pwsp_receive_op *receive = &p->receives.items[i];
         const uint32_t *cells = &p->privates.items[process->first_private];
         while (!receive->is_wait && cells[j] != receive->cell) {

@@ -65,7 +65,7 @@ static char *write_before(char *at, uint64_t *random) {
                       i, i, i, i, 100 + i, i);
         at += test_random_in(random, 0, 1) ? sprintf(at, " after node %d\n", i) : sprintf(at, "\n");
         at += sprintf(at, "    channel c depth 2 latency 3\n" PRODUCER("make", "c", "few", "i", "1")
-                              CONSUMER("take", "c", "1"));
+                              CONSUMER("take replicas w in rounds", "c", "1"));
     }
     for (int i = (int)test_random_in(random, 0, 20); i > 0; i--) {
         at += sprintf(at, "  task work(%d, %d)\n", 4 * i, i);
