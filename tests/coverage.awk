@@ -158,8 +158,8 @@ kind == "source" && !is_made(source) {
 
 # Such a file has the lines of its parts in their order, less some.
 kind == "source" && is_made(source) {
-    if ($0 ~ /^\/\/ src\/.*\.(c|h|cpp)$/) {
-        section = substr($0, 4)
+    if ($0 ~ /^\/\/ == src\/.*\.(c|h|cpp) =*$/) {
+        section = $3
         at = 0
     } else if (section != "" && $0 != "") {
         for (i = at + 1; i <= length_of[section] && text[section, i] != $0; i++) {

@@ -204,7 +204,7 @@ texts() {
     mkdir "$W/tree"
     for file in "$TREES"/*/tree/*/* "$BUILD"/npu/text/*/*/*; do
         name=$W/tree/${file##*/}.made
-        [ -f "$name" ] || ! grep -q '^// src/npu/tree/' "$file" 2> /dev/null || cp "$file" "$name"
+        [ -f "$name" ] || ! grep -q '^// == src/npu/tree/' "$file" 2> /dev/null || cp "$file" "$name"
     done
 }
 
