@@ -1,6 +1,8 @@
 // Headers that emitted trees include, precompiled by make: most of what a tree takes to compile without
 // optimisation is reading these. They are included before a tree's own files (-include), in which they
 // then add nothing. Kernels are for one machine: headers_a5.h, which make writes, is this for A5.
+// What the runtime alone includes is left out: with strings, mutexes and functions in the headers, the
+// compiler instantiates templates of theirs in every file, which takes as long as all else.
 //
 // The functions of the shim are compiled once, from this file with NPU_HEADERS_BODIES, and linked to
 // trees (libshim.a); elsewhere they are only declared.
@@ -15,19 +17,11 @@
 #endif
 #define PTOISA_FN PTOISA_INLINE
 
-#include <algorithm>
-#include <cinttypes>
-#include <condition_variable>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
-#include <string>
 #include <type_traits>
 
 #if defined(__x86_64__)
@@ -39,6 +33,5 @@
 #include "wsp_abi.h"
 #include "wsp_list.h"
 #include "wsp_native.h"
-#include "wsp_runner.h"
 
 #endif
