@@ -14,6 +14,7 @@
 #define PTOISA_INLINE __attribute__((unused))
 #else
 #define PTOISA_INLINE extern inline __attribute__((gnu_inline, unused))
+#define PTOWSP_NO_SIMD  // of the shim's functions, whose bodies are elsewhere
 #endif
 #define PTOISA_FN PTOISA_INLINE
 
@@ -24,14 +25,12 @@
 #include <memory>
 #include <type_traits>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "wsp_kernel.h"
 
 #include "wsp_abi.h"
 #include "wsp_list.h"
 #include "wsp_native.h"
+
+#undef PTOWSP_NO_SIMD
 
 #endif

@@ -182,10 +182,11 @@ static inline void *test_resize(void *user, void *ptr, size_t old_size, size_t n
     }
     test_block *moved = (test_block *)malloc(sizeof(test_block) + new_size);
     assert_non_null(moved);
-    memset(moved + 1, 0xa5, new_size);  // memory is not zero
+    const size_t kept = old_size < new_size ? old_size : new_size, fresh = new_size - kept;
+    memset((char *)(moved + 1) + kept, 0xa5, fresh < 1 << 20 ? fresh : 1 << 20);  // it is not zero
     moved->size = new_size;
     if (block) {
-        memcpy(moved + 1, block + 1, old_size < new_size ? old_size : new_size);
+        memcpy(moved + 1, block + 1, kept);
         free(block);
     } else {
         memory->live_blocks++;
