@@ -36,8 +36,7 @@ DUMP_INTERNAL bool dump_grow(void **array, uint32_t count, uint32_t *capacity, s
 
 DUMP_INTERNAL void *dump_zeroed(uint64_t count, size_t size) {
     const uint64_t bytes = (count ? count : 1) * size;
-    void *memory =
-        bytes / size < count || bytes > SIZE_MAX ? NULL : dump_resize(NULL, (size_t)bytes);
+    void *memory = bytes > SIZE_MAX ? NULL : dump_resize(NULL, (size_t)bytes);
     return memory ? memset(memory, 0, (size_t)bytes) : NULL;
 }
 

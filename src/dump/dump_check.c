@@ -112,7 +112,7 @@ static bool dump_shadow_check(dump_checker *c, uint32_t of, const dump_access *y
         }
         const dump_access *x = &c->accesses[at];
         at = x->next;
-        if (x->task == y->task || dump_is_before(dump, x->task, y->task)) {
+        if (dump_is_before(dump, x->task, y->task)) {
             continue;
         }
         dump_unordered_add(c, x, y, dump_pair_how(dump, dump->args[x->arg].region, region));

@@ -20,7 +20,7 @@ static uint32_t dump_index_at(const ptowsp_dump *dump, uint64_t id) {
 }
 
 DUMP_INTERNAL uint32_t dump_find(const ptowsp_dump *dump, uint64_t task_id) {
-    return dump->index_size ? dump->index[dump_index_at(dump, task_id)] : DUMP_NONE;
+    return dump->index[dump_index_at(dump, task_id)];
 }
 
 static bool dump_index_make(ptowsp_dump *dump) {
@@ -29,7 +29,6 @@ static bool dump_index_make(ptowsp_dump *dump) {
         size *= 2;
     }
     dump_resize(dump->index, 0);
-    dump->index_size = 0;
     dump->index = (uint32_t *)dump_resize(NULL, size * sizeof(uint32_t));
     if (!dump->index) {
         return dump_out_of_memory(dump);

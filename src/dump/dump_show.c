@@ -81,8 +81,8 @@ static void dump_picture_free(dump_picture *p) {
     }
 }
 
-// False: see dump_fail.
-static bool dump_draw(dump_replay *r, ptowsp_export_format format,
+// Errors are kept in the dump.
+static void dump_draw(dump_replay *r, ptowsp_export_format format,
                       const ptowsp_export_options *options, ptowsp_output output) {
     ptowsp_dump *dump = r->dump;
     const uint32_t lanes = dump->core_count + r->result.cube_cores + r->result.vector_cores;
@@ -103,9 +103,7 @@ static bool dump_draw(dump_replay *r, ptowsp_export_format format,
     p.names = (const char **)dump_zeroed(r->kernel_count, sizeof *p.names);
     p.lane_names = (const char **)dump_zeroed(lanes, sizeof *p.lane_names);
     p.lane_texts = (char(*)[32])dump_zeroed(lanes, sizeof *p.lane_texts);
-    bool is_good =
-        p.spans && p.names && p.lane_names && p.lane_texts && dump_picture_observed(&p, r);
-    if (is_good) {
+    if (p.spans && p.names && p.lane_names && p.lane_texts && dump_picture_observed(&p, r)) {
         for (uint32_t i = 0; i < r->kernel_count; i++) {
             p.names[i] = r->kernels[i].name;
         }
@@ -118,15 +116,11 @@ static bool dump_draw(dump_replay *r, ptowsp_export_format format,
         set.rank_lanes = lanes;
         set.lane_names = p.lane_names;
         set.has_cycles = true;
-        const ptowsp_status status =
-            ptowsp_spans_export(dump->context, &set, format, &chosen, output);
-        dump->status = dump->status == PTOWSP_OK ? status : dump->status;
-        is_good = status == PTOWSP_OK;
+        dump->status = ptowsp_spans_export(dump->context, &set, format, &chosen, output);
     } else {
         dump_out_of_memory(dump);
     }
     dump_picture_free(&p);
-    return is_good;
 }
 
 // -- tables ---------------------------------------------------------------------------------------
