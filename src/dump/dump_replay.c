@@ -142,7 +142,9 @@ static uint64_t dump_replay_cycles(const dump_replay *r, const dump_task *task,
     const uint64_t cycles = is_whole ? task->end - task->start : entry->end - entry->start;
     const uint64_t percent =
         r->how.percent && dump_kernel_id(task) == r->how.kernel ? r->how.percent : 100;
-    return cycles / 100 * percent + cycles % 100 * percent / 100;
+    return cycles / 100 < UINT64_MAX / percent
+               ? cycles / 100 * percent + cycles % 100 * percent / 100
+               : UINT64_MAX;  // which no list takes
 }
 
 static dump_entry *dump_entry_add(dump_replay *r) {
@@ -267,10 +269,9 @@ static void dump_replay_tails(dump_replay *r) {
 
 static int dump_compare_entries(const void *a, const void *b) {
     const dump_entry *x = (const dump_entry *)a, *y = (const dump_entry *)b;
-    return x->start != y->start   ? (x->start < y->start ? -1 : 1)
-           : x->end != y->end     ? (x->end < y->end ? -1 : 1)
-           : x->index != y->index ? (x->index < y->index ? -1 : 1)
-                                  : 0;
+    return x->start != y->start ? (x->start < y->start ? -1 : 1)
+           : x->end != y->end   ? (x->end < y->end ? -1 : 1)
+                                : (x->index > y->index) - (x->index < y->index);
 }
 
 static bool dump_replay_entries(dump_replay *r) {

@@ -100,11 +100,15 @@ static bool dump_machine_open(dump_machine *m, ptowsp_dump *dump) {
     m->dump = dump;
     for (uint32_t i = 0; i < dump->task_count; i++) {
         const uint64_t id = dump->tasks[i].id;
-        if (id >> 32 >= DUMP_RINGS || (id & UINT32_MAX) >= DUMP_NUMBER_MAX) {
+        if (id >> 32 >= DUMP_RINGS) {
             return dump_fail(dump, PTOWSP_INVALID_PARAMS, i,
-                             "dump: task %llu: there is no ring %llu, or no number %llu in it",
-                             (unsigned long long)id, (unsigned long long)(id >> 32),
-                             (unsigned long long)(id & UINT32_MAX));
+                             "dump: task %llu: there is no ring %llu", (unsigned long long)id,
+                             (unsigned long long)(id >> 32));
+        }
+        if ((id & UINT32_MAX) >= DUMP_NUMBER_MAX) {
+            return dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, i,
+                             "dump: task %llu: numbers in a ring are below %u",
+                             (unsigned long long)id, DUMP_NUMBER_MAX);
         }
         dump_ring *ring = &m->rings[id >> 32];
         const uint32_t count = (uint32_t)id + 1;

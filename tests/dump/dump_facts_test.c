@@ -17,10 +17,33 @@ static ptowsp_dump_rings_result result;
 static uint64_t task;
 static ptowsp_dump_format format;
 static ptowsp_export_format export_format;
+static ptowsp_export_options options;
+
+// A text in which <N PART> stands for N copies of PART, with the number of the copy for each # in it.
+static ptowsp_dump_file repeated(const char *from) {
+    dw_text t = {NULL, 0, 0};
+    char *part;
+    for (const char *at; (at = strchr(from, '<')) != NULL; from = strchr(at, '>') + 1) {
+        const unsigned long count = strtoul(at + 1, &part, 10);
+        dw_print(&t, "%.*s", (int)(at - from), from);
+        for (unsigned long i = 0; i < count; i++) {
+            for (const char *end, *next = part + 1; *next != '>'; next = end + (*end == '#')) {
+                end = next + strcspn(next, "#>");
+                dw_print(&t, "%.*s", (int)(end - next), next);
+                dw_print(&t, *end == '#' ? "%lu" : "", i);
+            }
+        }
+    }
+    dw_print(&t, "%s", from);
+    const ptowsp_dump_file file = {t.data, t.size};
+    return file;
+}
 
 static ptowsp_dump_file file_of(const facts_text *text) {
     const ptowsp_dump_file none = {NULL, 0};
-    return text->data ? dw_exact(text->data, text->size) : none;
+    return !text->data               ? none
+           : strchr(text->data, '<') ? repeated(text->data)
+                                     : dw_exact(text->data, text->size);
 }
 
 // Opens the texts, and calls with what they make.
@@ -75,7 +98,8 @@ static ptowsp_status print_questions_of(ptowsp_dump *dump) {
 }
 
 static ptowsp_status export_replay_of(ptowsp_dump *dump) {
-    SAY(ptowsp_dump_replay_export(dump, NULL, export_format, NULL, out));
+    SAY(ptowsp_dump_replay_export(dump, NULL, export_format, options.lane_max ? &options : NULL,
+                                  out));
 }
 
 static ptowsp_status explain_of(ptowsp_dump *dump) {
@@ -113,6 +137,7 @@ static ptowsp_status open_it(void) {
 static void begin(void) {
     memset(&how, 0, sizeof how);
     memset(&rings, 0, sizeof rings);
+    memset(&options, 0, sizeof options);
     task = 0;
     format = PTOWSP_DUMP_TEXT;
 }
@@ -126,7 +151,8 @@ static const facts_field *fields(void) {
         FIELD(deps), FIELD(swimlane), FIELD(scopes), FIELD(names), FIELD(said), FIELD(task),
         FIELD(format), FIELD(export_format), FIELD(how.order), FIELD(how.cube_cores),
         FIELD(how.vector_cores), FIELD(how.task_window), FIELD(how.drops_redundant),
-        FIELD(how.kernel), FIELD(how.percent), FIELD(how.control.by), FIELD(how.control.threads),
+        FIELD(how.drops_no_data), FIELD(how.dep_pool), FIELD(options.lane_max), FIELD(how.kernel),
+        FIELD(how.percent), FIELD(how.control.by), FIELD(how.control.threads),
         FIELD(how.control.clock_mhz), FIELD(how.control.cost_ns[PTOWSP_CONTROL_DISPATCH]),
         FIELD(how.control.cost_ns[PTOWSP_CONTROL_COMPLETE]), FIELD(replayed.observed_cycles),
         FIELD(replayed.makespan_cycles), FIELD(replayed.path_cycles), FIELD(replayed.busy_cycles),
@@ -134,8 +160,10 @@ static const facts_field *fields(void) {
         FIELD(replayed.untimed_count), FIELD(replayed.edge_count), FIELD(replayed.dropped_count),
         FIELD(replayed.control_cycles), FIELD(replayed.threads),
         FIELD(report.counts[PTOWSP_DUMP_RACE]), FIELD(report.counts[PTOWSP_DUMP_OUTSIDE]),
-        FIELDS(rings.task_window, 4), FIELDS(rings.heap, 4), FIELDS(rings.dep_pool, 4),
-        FIELD(result.error), FIELD(result.task), FIELD(result.holder), FIELD(result.depth));
+        FIELD(report.counts[PTOWSP_DUMP_FALSE_SHARING]), FIELD(report.finding_count),
+        FIELD(report.assumed_count), FIELDS(rings.task_window, 4), FIELDS(rings.heap, 4),
+        FIELDS(rings.dep_pool, 4), FIELD(result.error), FIELD(result.task), FIELD(result.holder),
+        FIELD(result.depth));
 }
 
 TEST(dump_facts__hold) {
