@@ -1,7 +1,10 @@
 // Reading dumps: nothing that is cut, changed or out of memory does any harm. What is refused, with
 // its text, is in dumps.facts.
 
+#define _POSIX_C_SOURCE 200809L
+
 #include "dump_write.h"
+#include "scratch.h"
 #include "support/files.h"
 
 // Every allocation of the reader, counted; one may be refused.
@@ -54,9 +57,11 @@ static bool drop_text(void *user, const void *text, size_t length) {
     return true;
 }
 
-// Opens files, and does all that can be done with them.
-static ptowsp_status use(ptowsp_context *context, const ptowsp_dump_file *files) {
-    const ptowsp_dump_desc desc = {NULL, files[0], files[1], files[2], files[3]};
+// Opens files, or those of a directory, and does all that can be done with them.
+static ptowsp_status use_in(ptowsp_context *context, const char *directory,
+                            const ptowsp_dump_file *files) {
+    const ptowsp_dump_desc desc = {directory, files[0], files[1], files[2], files[3]};
+    const ptowsp_dump_replay how = {.drops_no_data = true};
     ptowsp_dump *dump = NULL;
     ptowsp_dump_report report;
     size_t length = 0;
@@ -64,7 +69,9 @@ static ptowsp_status use(ptowsp_context *context, const ptowsp_dump_file *files)
     ptowsp_status status = ptowsp_dump_open(context, &desc, &dump);
     assert_true(status == PTOWSP_OK || dump == NULL);
     if (status == PTOWSP_OK && files[0].text) {
-        status = ptowsp_dump_check(dump, &report);
+        const ptowsp_status drawn =
+            ptowsp_dump_replay_export(dump, &how, PTOWSP_EXPORT_SVG, NULL, text);
+        status = drawn == PTOWSP_OUT_OF_MEMORY ? drawn : ptowsp_dump_check(dump, &report);
         for (int i = 0; i < 3 && status == PTOWSP_OK; i++) {
             status = ptowsp_dump_print(dump, (ptowsp_dump_format)i, text);
         }
@@ -78,6 +85,10 @@ static ptowsp_status use(ptowsp_context *context, const ptowsp_dump_file *files)
     ptowsp_dump_close(dump);
     assert_int_equal(hook_live, 0);
     return status;
+}
+
+static ptowsp_status use(ptowsp_context *context, const ptowsp_dump_file *files) {
+    return use_in(context, NULL, files);
 }
 
 CONTEXT_TEST(dump_read__takes_each_file_alone_and_together) {
@@ -127,29 +138,48 @@ CONTEXT_TEST(dump_read__survives_every_byte_changed) {
 }
 
 CONTEXT_TEST(dump_read__refuses_every_allocation) {
-    hook_count = hook_refuse = 0;
-    assert_ok(use(context, whole));
-    const size_t count = hook_count;
-    for (hook_refuse = 1; hook_refuse <= count; hook_refuse++) {
-        hook_count = 0;
-        assert_int_equal(use(context, whole), PTOWSP_OUT_OF_MEMORY);
+    static const char *const directories[] = {NULL, "tests/dump/whole", "tests/dump/part"};
+    for (size_t i = 0; i < COUNT_OF(directories); i++) {
+        hook_count = hook_refuse = 0;
+        assert_ok(use_in(context, directories[i], whole));
+        const size_t count = hook_count;
+        for (hook_refuse = 1; hook_refuse <= count; hook_refuse++) {
+            hook_count = 0;
+            assert_int_equal(use_in(context, directories[i], whole), PTOWSP_OUT_OF_MEMORY);
+        }
+        hook_refuse = 0;
     }
-    hook_refuse = 0;
 }
 
 // -- sizes and files ------------------------------------------------------------------------------
 
+// One task more, or one that only an edge names.
 CONTEXT_TEST(dump_read__has_a_limit_of_tasks) {
-    dw_text t = {NULL, 0, 0};
-    dw_print(&t, "{\"tasks\":[{\"task_id\":0}");
-    for (uint32_t i = 1; i <= PTOWSP_DUMP_TASK_MAX; i++) {
-        dw_print(&t, ",{\"task_id\":%u}", i);
+    for (uint32_t named = 0; named < 2; named++) {
+        dw_text t = {NULL, 0, 0};
+        dw_print(&t, "{\"tasks\":[{\"task_id\":0}");
+        for (uint32_t i = 1; i <= PTOWSP_DUMP_TASK_MAX - named; i++) {
+            dw_print(&t, ",{\"task_id\":%u}", i);
+        }
+        dw_print(&t, named ? "],\"edges\":[{\"pred\":4000000,\"succ\":0}]}" : "]}");
+        ptowsp_dump *dump = NULL;
+        test_refused(context, dw_open(context, t.data, t.size, &dump), PTOWSP_LIMIT_EXCEEDED,
+                     PTOWSP_DUMP_TASK_MAX, "dump: more than 2000000 tasks");
+        free(t.data);
     }
-    dw_print(&t, "]}");
+}
+
+CONTEXT_TEST(dump_read__refuses_a_file_that_leads_to_itself) {
+    char directory[100], path[120];
+    const ptowsp_dump_desc desc = {.directory = directory};
     ptowsp_dump *dump = NULL;
-    test_refused(context, dw_open(context, t.data, t.size, &dump), PTOWSP_LIMIT_EXCEEDED,
-                 PTOWSP_DUMP_TASK_MAX, "dump: more than 2000000 tasks");
-    free(t.data);
+    snprintf(directory, sizeof directory, "%s/ptowsp-dump-XXXXXX", scratch_root());
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/deps.json", directory);
+    assert_int_equal(symlink("deps.json", path), 0);
+    assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_SYSTEM_FAILED);
+    unlink(path);
+    rmdir(directory);
 }
 
 CONTEXT_TEST(dump_read__reads_a_directory_as_texts) {
