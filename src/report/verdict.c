@@ -194,7 +194,7 @@ static const char *pwsp_verdict_control_help(const pwsp_facts *facts) {
                             : "Fewer, longer tasks help.";
 }
 
-// No bound is near: lanes wait. Without idle lanes (all in processes) nothing can be concluded.
+// No bound is near: lanes wait. Without idle lanes (their rates slow all tasks) nothing can be concluded.
 static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *row, bool lacks_key,
                                  pwsp_conclusion *verdict) {
     const uint64_t *idle = facts->picture->result->recorder.idle;

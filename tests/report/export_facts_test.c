@@ -6,8 +6,8 @@
 
 enum { SPANS = 8, ARROWS = 4, NAMES = 3, RUNS = 3 };
 
-static const char *const formats[] = {"perfetto", "chrome", "svg", "csv", "table",
-                                      "usage",    "edges",  "dot", NULL};
+static const char *const formats[] = {"perfetto", "chrome", "svg", "csv",  "table",
+                                      "usage",    "edges",  "dot", "deps", NULL};
 static const char *const reports[] = {"text", "json", "html", NULL};
 static const char *const levels[] = {"none", "totals", "tasks", "edges", NULL};
 static const char *const dispatches[] = {"default", "round_robin",   "affinity", "hash",

@@ -31,10 +31,17 @@ static ptowsp_kernel make_none(ptowsp_module *module, void *user) {
     return (ptowsp_kernel){0};
 }
 
+static ptowsp_kernel make_wrong(ptowsp_module *module, void *user) {
+    (void)user;
+    const ptowsp_kernel_desc desc = {.cycles = 1};
+    return ptowsp_kernel_make(module, &desc);
+}
+
 static ptowsp_status parse_as(const char *data, size_t size, uint32_t kernel_count) {
     static const ptowsp_parse_kernel kernels[] = {{.name = "plain", .fn = one_cycle},
                                                   {.name = "other", .make = make_other},
-                                                  {.name = "none", .make = make_none}};
+                                                  {.name = "none", .make = make_none},
+                                                  {.name = "wrong", .make = make_wrong}};
     const ptowsp_parse_desc attached = {kernels, kernel_count, 0};
     pwsp_parse_saved saved;
     ptowsp_module *module = NULL;
@@ -49,7 +56,7 @@ static ptowsp_status parse_as(const char *data, size_t size, uint32_t kernel_cou
 }
 
 static ptowsp_status parse(void) {
-    return parse_as(text.data, text.size, 3);
+    return parse_as(text.data, text.size, 4);
 }
 
 static ptowsp_status load(void) {
