@@ -257,8 +257,7 @@ static bool dump_replay_task(dump_replay *r, uint32_t t) {
 static void dump_replay_tails(dump_replay *r) {
     for (uint32_t i = r->entry_count; i-- > 0;) {
         dump_entry *entry = &r->entries[i];
-        const uint64_t tail = entry->tail + entry->cycles;
-        entry->tail = tail < entry->cycles ? UINT64_MAX : tail;
+        entry->tail += entry->cycles;  // no list takes what is beyond 63 bits
         r->result.path_cycles = dump_later(r->result.path_cycles, entry->tail);
         for (uint32_t k = 0; k < entry->edge_count; k++) {
             dump_entry *before = &r->entries[r->edges[entry->first_edge + k]];
@@ -340,8 +339,7 @@ static bool dump_replay_list(dump_replay *r) {
             r->list_kernels[i] = r->kernels[entry->kernel].kernel;
             r->list_cycles[i] = entry->cycles;
             r->list_axes[list.axis_count++] = entry->lane;
-            r->list_axes[list.axis_count++] =
-                entry->tail < INT64_MAX ? (int64_t)entry->tail : INT64_MAX;
+            r->list_axes[list.axis_count++] = (int64_t)entry->tail;
         }
         for (uint32_t k = 0; k < entry->edge_count; k++) {
             r->list_edges[list.edge_count++] = r->places[r->edges[entry->first_edge + k]];

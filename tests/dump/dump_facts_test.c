@@ -98,8 +98,8 @@ static ptowsp_status print_questions_of(ptowsp_dump *dump) {
 }
 
 static ptowsp_status export_replay_of(ptowsp_dump *dump) {
-    SAY(ptowsp_dump_replay_export(dump, NULL, export_format, options.lane_max ? &options : NULL,
-                                  out));
+    const ptowsp_export_options *as = options.lane_max ? &options : NULL;
+    SAY(ptowsp_dump_replay_export(dump, NULL, export_format, as, out));
 }
 
 static ptowsp_status explain_of(ptowsp_dump *dump) {
@@ -137,7 +137,6 @@ static ptowsp_status open_it(void) {
 static void begin(void) {
     memset(&how, 0, sizeof how);
     memset(&rings, 0, sizeof rings);
-    memset(&options, 0, sizeof options);
     task = 0;
     format = PTOWSP_DUMP_TEXT;
 }

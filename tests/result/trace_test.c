@@ -206,7 +206,9 @@ TEST(trace__without_memory_is_an_error) {
             assert_ok(ptowsp_run_record(s.run, &record));
             test_refuse(&memory, n);
             ptowsp_status status = test_time(s.run);
-            for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_EXPORT_DOT; f++) {
+            for (int f = 0;
+                 status == PTOWSP_OK && f <= (kind < 3 ? PTOWSP_EXPORT_NAMES : PTOWSP_EXPORT_DOT);
+                 f++) {
                 ptowsp_export_options how = {.fold = (ptowsp_fold)(n % 3)};
                 status = ptowsp_run_export(s.run, (ptowsp_export_format)f, &how, output);
             }
