@@ -398,7 +398,7 @@ static void pwsp_parse_make(ptowsp_module *m, pwsp_node_kind kind, pwsp_parse_pa
     case PWSP_NODE_##kind: make; break;
         PWSP_STATEMENTS(PWSP_STATEMENT_MAKE)
 #undef PWSP_STATEMENT_MAKE
-    default: break;
+    default: PTOWSP_ASSERT(0 && "the kind of a statement is one of the table"); break;
     }
 }
 
