@@ -109,6 +109,10 @@ TEST(attend_job__refusals_are_errors_of_the_context) {
     j->c->step.queries = NULL;
     test_invalid(context, ptowsp_attend_run(context, j->job),
                  "attend: the step's queries, outputs or pages are NULL");
+    j = job_plain();
+    j->made.plan.units[3].params[1] = KV_HEADS;
+    test_refused(context, ptowsp_attend_run(context, j->job), PTOWSP_INVALID_PARAMS, 3,
+                 "attend: unit 3 of the plan is not of the step");
     test_release();
     ptowsp_context_destroy(context);
 }
@@ -130,6 +134,9 @@ TEST(attend_job__query_starts_that_are_not_those_of_a_prefix_plan_are_refused) {
     ptowsp_plan_info info;
     fault_is(ptowsp_attend_check(&made.job, &info), PTOWSP_INVALID_PARAMS, &info,
              "attend: the queries of request 0 begin at 5, and those of the prefix plan at 0");
+    ptowsp_work work = made.prefix.attention.units[0];
+    work.params[0] = made.prefix.segment_count;
+    assert_invalid(ptowsp_attend_work(&made.job, &work));
     test_release();
 }
 
@@ -276,12 +283,23 @@ TEST(attend_job__kernels_refuse_what_is_not_of_the_step) {
     work.params[3] = plan->slot_count + 1;
     assert_invalid(ptowsp_attend_merge(job, &work));
     assert_invalid(ptowsp_attend_join(job, &work));
+    work = plan->merges[0];
+    work.flags |= PTOWSP_WORK_ROWS;
+    work.work_id = UINT32_C(65535) << 16;  // more rows than any tile of the plan has
+    assert_invalid(ptowsp_attend_merge(job, &work));
+    s->kv.value_dim = 20;
+    assert_invalid(ptowsp_attend_work(job, &plan->units[0]));
+    assert_invalid(ptowsp_attend_join(job, &work));
+    s->kv.value_dim = 32;
     ptowsp_attend_unit unit = {1, 0, 39, 2, 0, 90, NULL, 0};  // request 1 has 40 query tokens
     assert_invalid(ptowsp_attend_compute(&s->kv, &s->step, &unit, NULL, NULL));
     unit.query_count = 1;
     assert_ok(ptowsp_attend_compute(&s->kv, &s->step, &unit, NULL, NULL));
     unit.tokens = s->query_starts;  // all see all of the KV, so there is no window
     assert_ok(ptowsp_attend_compute(&s->kv, &s->step, &unit, NULL, NULL));
+    s->step.slopes = s->queries;  // depend on positions, which only a prefix plan has for tokens
+    assert_invalid(ptowsp_attend_compute(&s->kv, &s->step, &unit, NULL, NULL));
+    s->step.slopes = NULL;
     s->s.config.window = 5;
     assert_invalid(ptowsp_attend_compute(&s->kv, &s->step, &unit, NULL, NULL));
     s->s.config.window = 0;

@@ -400,6 +400,24 @@ TEST(attend__tokens_that_no_row_sees_are_not_read) {
     }
 }
 
+// Two queries, whose windows are several blocks of tokens apart. Tokens that neither sees are NaN.
+TEST(attend__tokens_between_windows_change_nothing) {
+    uint64_t state = test_seed();
+    for (uint32_t type = 0; type < PTOWSP_ATTEND_TYPE_COUNT; type++) {
+        scene *c = plain_scene((ptowsp_attend_type)type, 3, 2, 300);
+        c->value_dim = 96;
+        c->has_nan = true;
+        c->s.query_first[0] = 20, c->s.query_stride[0] = 256, c->s.before[0] = 9;
+        c->s.positions = (ptowsp_attention_positions){.query_first = c->s.query_first,
+                                                      .query_stride = c->s.query_stride,
+                                                      .before = c->s.before,
+                                                      .sequence_count = 1};
+        c->s.config.positions = &c->s.positions;
+        scene_make(c, state);
+        check_scene(c, 0, &state);
+    }
+}
+
 TEST(attend__nan_of_a_token_stays_in_the_rows_that_see_it) {
     for (uint32_t is_value = 0; is_value < 2; is_value++) {
         scene *c = plain_scene(PTOWSP_ATTEND_F32, 3, 20, 100);
@@ -495,6 +513,10 @@ TEST(attend__work_names_the_tile) {
     assert_int_equal(ptowsp_attend_unit_of(&step, &work).query_count, 1);
 }
 
+TEST(attend__variant_is_the_fastest_of_this_machine) {
+    assert_string_equal(ptowsp_attend_variant(), fastest()->name);
+}
+
 // -- number formats -------------------------------------------------------------------------------
 
 TEST(attend__converts_every_half_exactly) {
@@ -523,7 +545,7 @@ TEST(attend__converts_every_half_exactly) {
 
 TEST(attend__converts_any_number_of_elements) {
     int8_t from[40];
-    float to[41];
+    float to[41], copy[40];
     for (int i = 0; i < 40; i++) {
         from[i] = (int8_t)(i * 13 - 128);
     }
@@ -534,5 +556,7 @@ TEST(attend__converts_any_number_of_elements) {
             assert_true(to[i] == (float)from[i]);
         }
         assert_true(to[count] == 77.0f);
+        assert_ok(ptowsp_attend_convert(to, PTOWSP_ATTEND_F32, count, copy));
+        assert_memory_equal(copy, to, count * sizeof *to);
     }
 }

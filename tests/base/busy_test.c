@@ -7,6 +7,7 @@ static void call_again(void *user, uint64_t begin, uint64_t end, uint32_t lane) 
     ptowsp_context *context = (ptowsp_context *)user;
     (void)begin, (void)end, (void)lane;
     assert_int_equal(ptowsp_parallel_for(context, 1, 0, call_again, context), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_attend_run(context, NULL), PTOWSP_BUSY);
     test_was_busy(context);
 }
 
