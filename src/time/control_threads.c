@@ -115,9 +115,7 @@ PWSP_INTERNAL bool pwsp_control_submit(pwsp_events *events) {
         }
     }
     *submitted = 0;
-    if (events->now > PTOWSP_CYCLES_MAX) {
-        return pwsp_sim_fail_time(events->sim, sim->task_count);
-    }
+    PTOWSP_ASSERT(events->now <= PTOWSP_CYCLES_MAX);  // else a step has failed
     sim->stats.submit_cycles += cycles;
     pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_CONTROL, sim->clock.cause);
     return true;

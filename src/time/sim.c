@@ -158,7 +158,8 @@ PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t count = pwsp_min_u64(schedule->start_threshold, total_count);
     sim->gate_time = 0;
-    if (count == 0 || !pwsp_sim_gate_needs_count(sim)) {
+    PTOWSP_ASSERT(pwsp_sim_gate_needs_count(sim));
+    if (count == 0) {
         return true;
     }
     if (total_count == UINT64_MAX) {
