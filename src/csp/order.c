@@ -164,9 +164,7 @@ static bool pwsp_order_task(pwsp_pipelines *pipelines, pwsp_process *process) {
     pwsp_expander *x = pipelines->x;
     ptowsp_cycles cycles = 0;
     pwsp_error error;
-    if (pipelines->exchange.moves == PWSP_MOVES_CHOSEN) {
-        return true;  // no task has an effect there
-    }
+    PTOWSP_ASSERT(pipelines->exchange.moves != PWSP_MOVES_CHOSEN);  // tasks are skipped there
     if (!pipelines->host.task(pipelines->host.user, process, &cycles)) {
         return false;
     }

@@ -679,6 +679,13 @@ TEST(list__runs_on_the_calling_thread_alone) {
     ptowsp_run *run = test_run_of(context, program);
     test_refused(context, ptowsp_run_execute(run, &options), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                  "run: lists of tasks run on the calling thread, and lane_count is 2");
+#ifndef PTOWSP_NO_THREADS
+    ptowsp_device *device;
+    assert_ok(ptowsp_device_open(context, NULL, &device));
+    test_refused(context, ptowsp_device_run(device, run, NULL), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                 "device: lists of tasks run on the calling thread");
+    assert_ok(ptowsp_device_close(device));
+#endif
     char text[1000];
     ptowsp_module_print(m, TEST_TEXT(text));
     assert_non_null(strstr(text, "list of 1 tasks"));
