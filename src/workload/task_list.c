@@ -203,7 +203,7 @@ static bool pwsp_task_list_check_scopes(ptowsp_module *module, const ptowsp_task
         }
         if (depth > PTOWSP_MODULE_NEST_MAX) {
             return pwsp_module_fail(module, PTOWSP_LIMIT_EXCEEDED, i,
-                                    "list: scope %u is in more than %d others", i,
+                                    "list: more than %d scopes in one another",
                                     PTOWSP_MODULE_NEST_MAX);
         }
         ends[depth++] = end;

@@ -1,11 +1,11 @@
-// Descriptions of tensors, kernels and schedules as facts (support/facts.h): what is refused, in its words, and
-// schedules as text, saved and loaded.
+// Descriptions of tensors, kernels, lists of tasks and schedules as facts (support/facts.h): what is refused, in its
+// words, and schedules as text, saved and loaded.
 
 #include "facts.h"
 
 #include <inttypes.h>
 
-enum { POOLS = 3, KERNELS = 3, SHAPE = 3 };
+enum { POOLS = 3, KERNELS = 3, SHAPE = 3, ENTRIES = 4, SCOPES = PTOWSP_MODULE_NEST_MAX + 1 };
 
 static const char *const keys[] = {"none", "arg", "of_another", "variable", NULL};
 static const char *const targets[] = {"cpu_sim", "threads", "ascend_npu", NULL};
@@ -32,12 +32,40 @@ static ptowsp_target target;
 static uint32_t model;
 static ptowsp_tensor_desc tensor;
 static ptowsp_kernel_desc kernel;
+static ptowsp_task_list list;
+static struct {
+    ptowsp_kernel kernels[ENTRIES];
+    ptowsp_cycles cycles[ENTRIES];
+    int64_t axes[ENTRIES];
+    ptowsp_list_view views[1];
+    uint64_t begins[ENTRIES + 1];
+    uint32_t edges[2];
+    ptowsp_list_scope scopes[SCOPES];
+} arrays;  // of the list
 static bool has_desc;
 static const char *lines = "";  // of the schedule of a saved program
 static char written[6000];
 static const char *text = written;
 
+// A task of the first kernel, which takes an axis, one of the second, which also takes a tile of the first
+// tensor and waits for the task, and a join of both.
+static void begin_list(void) {
+    memset(&arrays, 0, sizeof arrays);
+    arrays.kernels[0].id = 1;
+    arrays.kernels[1].id = 2;
+    arrays.views[0] = (ptowsp_list_view){.tensor = {1}, .rows = 1, .cols = 1};
+    arrays.begins[2] = arrays.edges[1] = 1;
+    arrays.begins[3] = 2;
+    for (uint32_t i = 0; i < SCOPES; i++) {
+        arrays.scopes[i].count = 3;
+    }
+    list =
+        (ptowsp_task_list){3, arrays.kernels, arrays.cycles, arrays.axes, arrays.views,  NULL, 2, 1,
+                           0, arrays.begins,  arrays.edges,  2,           arrays.scopes, 2};
+}
+
 static void begin(void) {
+    begin_list();
     test_destroy(NULL, program, m, NULL);
     program = NULL;
     test_ok(context, ptowsp_module_parse(context, module, strlen(module), NULL, &m, NULL));
@@ -158,6 +186,25 @@ static ptowsp_status choose(void) {
     return made(ptowsp_kernel_choice(m, &choice).id);
 }
 
+// In a workload, or in a process of its pipeline.
+static ptowsp_status make_list(void) {
+    ptowsp_workload_begin(m, "all");
+    if (strcmp(facts_words, "in_process") == 0) {
+        facts_words = "";
+        ptowsp_pipeline_begin(m, "p", NULL, 0);
+        ptowsp_process_begin(m, "q");
+    }
+    ptowsp_task_list_make(m, has_desc ? &list : NULL);
+    ptowsp_scope_end(m);
+    return ptowsp_module_error(m).status;
+}
+
+static ptowsp_status make_mesh(void) {
+    const ptowsp_mesh mesh = {1, {"tp"}, {2}};
+    ptowsp_module_mesh(m, &mesh, (ptowsp_algorithm)0);
+    return ptowsp_module_error(m).status;
+}
+
 static const char *error(uint64_t *out_index) {
     const ptowsp_error of_module = ptowsp_module_error(m),
                        of_context = ptowsp_context_error(context);
@@ -208,7 +255,15 @@ static const facts_field *fields(void) {
         FIELD_AS("scalar.name", kernel.scalars[0].name),
         FIELD_AS("scalar.type", kernel.scalars[0].type), FIELD_AS("source", kernel.source.text),
         FIELD_AS("file", kernel.source.file), FIELD_AS("fn", kernel.source.fn),
-        FIELD_AS("cost", kernel.source.cost));
+        FIELD_AS("cost", kernel.source.cost), FIELD(list.task_count), FIELD(list.kernels),
+        FIELD(list.axes), FIELD(list.axis_count), FIELD(list.view_count), FIELD(list.scalar_count),
+        FIELD(list.edge_count), FIELD(list.edges), FIELD(list.edge_begins), FIELD(list.scopes),
+        FIELD(list.scope_count), FIELDS(arrays.kernels, ENTRIES), FIELDS(arrays.cycles, ENTRIES),
+        MEMBER(arrays.views, tensor, 1), MEMBER(arrays.views, rows, 1),
+        MEMBER(arrays.views, cols, 1), MEMBER(arrays.views, row, 1), MEMBER(arrays.views, col, 1),
+        MEMBER(arrays.views, matrix, 1), FIELDS(arrays.begins, ENTRIES + 1),
+        FIELDS(arrays.edges, 2), MEMBER(arrays.scopes, first, SCOPES),
+        MEMBER(arrays.scopes, count, SCOPES));
 }
 
 TEST(schedule_facts__hold) {
@@ -222,6 +277,9 @@ TEST(schedule_facts__hold) {
                                        {"kernel", make_kernel},
                                        {"choose", choose},
                                        {"built_in", built_in},
+                                       {"mesh", make_mesh},
+                                       {"list", make_list},
+                                       {"list ", make_list},
                                        {NULL, NULL}};
     facts all = {.path = "tests/workload/schedules.facts",
                  .begin = begin,
