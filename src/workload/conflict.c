@@ -5,8 +5,8 @@
 //
 // Only certain conflicts are reported. A view that reads the loop's variable may be a different tile
 // in each iteration, and so may a view that reads slots, if the body sets any. Tasks under a condition,
-// or in a loop that depends on the variable, may run in a single iteration. A transient tensor of the
-// body's scope is a different one in each iteration.
+// or in a loop that depends on the variable, may run in a single iteration. A transient tensor is no
+// exception: iterations share its memory, also under a ring of bytes.
 
 #include "program.h"
 
@@ -29,11 +29,10 @@ static bool pwsp_conflicts_reads(void *user, pwsp_code *code) {
                            user);
 }
 
-// Is there an op of that kind in a loop's body, for `at` if that is not UINT32_MAX?
-static bool pwsp_conflicts_has(const ptowsp_program *p, uint32_t loop, pwsp_op_kind kind,
-                               uint32_t at) {
+// Is there an op of that kind in a loop's body?
+static bool pwsp_conflicts_has(const ptowsp_program *p, uint32_t loop, pwsp_op_kind kind) {
     for (uint32_t i = loop + 1; i < PWSP_OP_AT(p, loop)->target; i++) {
-        if (PWSP_OP_AT(p, i)->kind == kind && (at == UINT32_MAX || PWSP_OP_AT(p, i)->at == at)) {
+        if (PWSP_OP_AT(p, i)->kind == kind) {
             return true;
         }
     }
@@ -52,9 +51,9 @@ static bool pwsp_conflicts_loop(const ptowsp_program *p, uint32_t loop,
                                 void *user) {
     const pwsp_op *at = PWSP_OP_AT(p, loop);
     pwsp_conflicts c = {p, &p->loops.items[at->at], false};
-    c.has_slots = pwsp_conflicts_has(p, loop, PWSP_OP_SLOT_SET, UINT32_MAX) ||
-                  pwsp_conflicts_has(p, loop, PWSP_OP_SLOT_LOAD, UINT32_MAX) ||
-                  pwsp_conflicts_has(p, loop, PWSP_OP_CALL, UINT32_MAX);
+    c.has_slots = pwsp_conflicts_has(p, loop, PWSP_OP_SLOT_SET) ||
+                  pwsp_conflicts_has(p, loop, PWSP_OP_SLOT_LOAD) ||
+                  pwsp_conflicts_has(p, loop, PWSP_OP_CALL);
     for (uint32_t i = loop + 1, skip; i < at->target; i = skip ? skip : i + 1) {
         const pwsp_op *op = PWSP_OP_AT(p, i);
         const pwsp_task_op *task = op->kind == PWSP_OP_TASK       ? &p->tasks.items[op->at]
@@ -65,9 +64,7 @@ static bool pwsp_conflicts_loop(const ptowsp_program *p, uint32_t loop,
             pwsp_tile_view *view = &p->views.items[task->first_view + k];
             const pwsp_conflict conflict = {at, op, view};
             if (view->access & PWSP_TILE_WRITTEN &&
-                !pwsp_view_codes(view, pwsp_conflicts_reads, &c) &&
-                !pwsp_conflicts_has(p, loop, PWSP_OP_RELEASE, view->tensor) &&
-                !visit(user, &conflict)) {
+                !pwsp_view_codes(view, pwsp_conflicts_reads, &c) && !visit(user, &conflict)) {
                 return false;
             }
         }
