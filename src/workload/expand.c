@@ -471,17 +471,8 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
     for (;;) {
         const pwsp_op *op = &x->ops[x->next_op++];
         if (x->unknown && x->unknown[x->next_op - 1]) {
-            switch (op->kind) {
-            case PWSP_OP_LOOP:
-            case PWSP_OP_BRANCH:
-            case PWSP_OP_TASK:
-            case PWSP_OP_SLOT_SET:
-            case PWSP_OP_SLOT_LOAD:
-            case PWSP_OP_PIPELINE:
-            case PWSP_OP_SEND:
-            case PWSP_OP_RECEIVE: pwsp_expander_skip(x, op); continue;
-            default: break;  // structure is walked as it is
-            }
+            pwsp_expander_skip(x, op);
+            continue;
         }
         switch (op->kind) {
         case PWSP_OP_LOOP:

@@ -170,10 +170,8 @@ static bool pwsp_liver_pass(pwsp_liver *l, uint32_t block) {
     for (uint32_t at = l->scopes[block]; at; at = l->lives[at - 1].next) {
         pwsp_live *live = &l->lives[at - 1];
         pwsp_lifetime lifetime = {live->first, live->last};
+        PTOWSP_ASSERT(lifetime.first != PWSP_LIVE_NEVER);  // its uses are in the block
         live->first = PWSP_LIVE_NEVER;
-        if (lifetime.first == PWSP_LIVE_NEVER) {
-            continue;
-        }
         const pwsp_span *before = live->latest ? &l->spans.items[live->latest - 1] : NULL;
         if (before && before->lifetime.last == lifetime.first) {
             PTOWSP_ASSERT(lifetime.first == lifetime.last);
