@@ -39,7 +39,7 @@ static bool npu_simpler_fail(npu_emitter *emitter, uint64_t index, const char *w
                     *name ? " " : "", name, *why ? ": " : "", why);
 }
 
-// Starts and timing other than the usual ones are refused for every tree.
+// Named pools, starts and timing other than the usual ones are refused for every tree.
 static bool npu_simpler_check_schedule(npu_emitter *emitter) {
     const ptowsp_schedule *s = &emitter->tables->schedule;
     const uint64_t none = PTOWSP_NO_INDEX;
@@ -47,8 +47,6 @@ static bool npu_simpler_check_schedule(npu_emitter *emitter) {
         s->dispatch != PTOWSP_DISPATCH_WORK_STEALING) {
         return npu_simpler_fail(emitter, none, "no dispatch by a key or a plan", "",
                                 "it gives a ready task to any free core");
-    } else if (s->pools == PTOWSP_POOLS_NAMED) {
-        return npu_simpler_fail(emitter, none, "no named pools", "", "it has cores of two kinds");
     } else if (s->issue != PTOWSP_ISSUE_DATAFLOW) {
         return npu_simpler_fail(emitter, none, "no issue in order", "",
                                 "it runs tasks once they are ready");
@@ -58,13 +56,12 @@ static bool npu_simpler_check_schedule(npu_emitter *emitter) {
     return true;
 }
 
+// Collectives are refused for every tree.
 static bool npu_simpler_check_kernels(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         if (!kernel->is_used) {
             continue;
-        } else if (kernel->unit == PTOWSP_UNIT_LINK) {
-            return npu_simpler_fail(emitter, i, "no collective", kernel->name, "");
         } else if (!kernel->is_tile_kernel) {
             return npu_simpler_fail(emitter, i, "no kernel", kernel->name,
                                     kernel->pto ? "it is a PTO-ISA source, and not a tile kernel"
@@ -322,7 +319,7 @@ static const char npu_simpler_places[][2][48] = {
     {"LICENSE", ""},
 };
 
-// A file of the tree, or a file that is the same in every tree. NULL: not found.
+// A file of the tree, or a file that is the same in every tree.
 static const char *npu_simpler_find(const npu_file *files, uint32_t count, const char *path,
                                     size_t *out_size) {
     for (uint32_t i = 0; i < count; i++) {
@@ -331,13 +328,12 @@ static const char *npu_simpler_find(const npu_file *files, uint32_t count, const
             return files[i].data;
         }
     }
-    for (uint32_t i = 0; npu_fixed_at(i).path; i++) {
-        if (strcmp(npu_fixed_at(i).path, path) == 0) {
-            *out_size = npu_fixed_at(i).size;
-            return npu_fixed_at(i).data;
-        }
+    uint32_t fixed = 0;
+    while (strcmp(npu_fixed_at(fixed).path, path) != 0) {
+        fixed++;
     }
-    return NULL;
+    *out_size = npu_fixed_at(fixed).size;
+    return npu_fixed_at(fixed).data;
 }
 
 static void npu_simpler_copy(npu_emitter *emitter, const npu_file *files, uint32_t count) {
@@ -346,7 +342,6 @@ static void npu_simpler_copy(npu_emitter *emitter, const npu_file *files, uint32
         npu_text text = {NULL, 0, 0, false};
         size_t size = 0;
         const char *data = npu_simpler_find(files, count, from, &size);
-        PTOWSP_ASSERT(data);
         npu_write(&text, data, size);
         npu_add_file(emitter, &text, "%s%s", npu_simpler_places[i][1], name ? name + 1 : from);
     }
