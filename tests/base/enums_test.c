@@ -18,6 +18,7 @@ NAME(ptowsp_algorithm_name, ptowsp_algorithm)
 NAME(ptowsp_unit_name, ptowsp_unit)
 NAME(ptowsp_memory_name, ptowsp_memory)
 NAME(ptowsp_pipe_name, ptowsp_pipe)
+NAME(ptowsp_opcode_name, ptowsp_opcode)
 NAME(ptowsp_ring_name, ptowsp_ring)
 NAME(ptowsp_depth_name, ptowsp_depth)
 NAME(ptowsp_target_name, ptowsp_target)
@@ -48,6 +49,8 @@ static const struct {
     {"memory", ptowsp_memory_name_of, PTOWSP_MEMORY_UB, PTOWSP_MEMORY_COUNT - 1, "UB",
      "fixpipe buffer", "none"},
     {"pipe", ptowsp_pipe_name_of, PTOWSP_PIPE_S, PTOWSP_PIPE_COUNT - 1, "S", "FIX", "none"},
+    {"opcode", ptowsp_opcode_name_of, PTOWSP_OP_TLOAD, PTOWSP_OP_COUNT - 1, "TLOAD", "TPOP",
+     "NONE"},
     {"ring", ptowsp_ring_name_of, PTOWSP_RING_TASKS, PTOWSP_RING_MAP, "tasks", "map", "unknown"},
     {"depth", ptowsp_depth_name_of, PTOWSP_DEPTH_STREAM, PTOWSP_DEPTH_POOL, "stream", "pool",
      "unknown"},
