@@ -216,6 +216,20 @@ NPU_FIXTURE_TEST(emit__needs_a_program_a_directory_and_a_callback) {
     assert_int_equal(npu_entries(f->directory), 0);
 }
 
+NPU_FIXTURE_TEST(emit__lists_of_tasks_are_refused) {
+    const ptowsp_kernel join = {0};
+    const ptowsp_task_list list = {.task_count = 1, .kernels = &join};
+    const ptowsp_program_desc desc = {.workload = "listed"};
+    PTOWSP_WORKLOAD(f->m, "listed") {
+        ptowsp_task_list_make(f->m, &list);
+    }
+    ptowsp_program_destroy(f->program);
+    test_ok(f->context, ptowsp_program_create(f->context, f->m, &desc, &f->program));
+    const ptowsp_status status = ptowsp_npu_emit_files(f->context, f->program, NULL, NULL);
+    test_refused(f->context, status, PTOWSP_UNSUPPORTED, 1,
+                 "emit: a list of tasks, which has no loops to emit");
+}
+
 // At the second file, whose path it keeps.
 static ptowsp_status stop(void *user, const char *path, const char *text, size_t size) {
     char *second = (char *)user;
