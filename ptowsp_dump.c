@@ -377,8 +377,7 @@ DUMP_INTERNAL bool dump_grow(void **array, uint32_t count, uint32_t *capacity, s
 
 DUMP_INTERNAL void *dump_zeroed(uint64_t count, size_t size) {
     const uint64_t bytes = (count ? count : 1) * size;
-    void *memory =
-        bytes / size < count || bytes > SIZE_MAX ? NULL : dump_resize(NULL, (size_t)bytes);
+    void *memory = bytes > SIZE_MAX ? NULL : dump_resize(NULL, (size_t)bytes);
     return memory ? memset(memory, 0, (size_t)bytes) : NULL;
 }
 
@@ -1269,7 +1268,7 @@ static uint32_t dump_index_at(const ptowsp_dump *dump, uint64_t id) {
 }
 
 DUMP_INTERNAL uint32_t dump_find(const ptowsp_dump *dump, uint64_t task_id) {
-    return dump->index_size ? dump->index[dump_index_at(dump, task_id)] : DUMP_NONE;
+    return dump->index[dump_index_at(dump, task_id)];
 }
 
 static bool dump_index_make(ptowsp_dump *dump) {
@@ -1278,7 +1277,6 @@ static bool dump_index_make(ptowsp_dump *dump) {
         size *= 2;
     }
     dump_resize(dump->index, 0);
-    dump->index_size = 0;
     dump->index = (uint32_t *)dump_resize(NULL, size * sizeof(uint32_t));
     if (!dump->index) {
         return dump_out_of_memory(dump);
@@ -2082,7 +2080,7 @@ static bool dump_shadow_check(dump_checker *c, uint32_t of, const dump_access *y
         }
         const dump_access *x = &c->accesses[at];
         at = x->next;
-        if (x->task == y->task || dump_is_before(dump, x->task, y->task)) {
+        if (dump_is_before(dump, x->task, y->task)) {
             continue;
         }
         dump_unordered_add(c, x, y, dump_pair_how(dump, dump->args[x->arg].region, region));
@@ -2518,11 +2516,15 @@ static bool dump_machine_open(dump_machine *m, ptowsp_dump *dump) {
     m->dump = dump;
     for (uint32_t i = 0; i < dump->task_count; i++) {
         const uint64_t id = dump->tasks[i].id;
-        if (id >> 32 >= DUMP_RINGS || (id & UINT32_MAX) >= DUMP_NUMBER_MAX) {
+        if (id >> 32 >= DUMP_RINGS) {
             return dump_fail(dump, PTOWSP_INVALID_PARAMS, i,
-                             "dump: task %llu: there is no ring %llu, or no number %llu in it",
-                             (unsigned long long)id, (unsigned long long)(id >> 32),
-                             (unsigned long long)(id & UINT32_MAX));
+                             "dump: task %llu: there is no ring %llu", (unsigned long long)id,
+                             (unsigned long long)(id >> 32));
+        }
+        if ((id & UINT32_MAX) >= DUMP_NUMBER_MAX) {
+            return dump_fail(dump, PTOWSP_LIMIT_EXCEEDED, i,
+                             "dump: task %llu: numbers in a ring are below %u",
+                             (unsigned long long)id, DUMP_NUMBER_MAX);
         }
         dump_ring *ring = &m->rings[id >> 32];
         const uint32_t count = (uint32_t)id + 1;
@@ -3224,7 +3226,9 @@ static uint64_t dump_replay_cycles(const dump_replay *r, const dump_task *task,
     const uint64_t cycles = is_whole ? task->end - task->start : entry->end - entry->start;
     const uint64_t percent =
         r->how.percent && dump_kernel_id(task) == r->how.kernel ? r->how.percent : 100;
-    return cycles / 100 * percent + cycles % 100 * percent / 100;
+    return cycles / 100 < UINT64_MAX / percent
+               ? cycles / 100 * percent + cycles % 100 * percent / 100
+               : UINT64_MAX;  // which no list takes
 }
 
 static dump_entry *dump_entry_add(dump_replay *r) {
@@ -3337,8 +3341,7 @@ static bool dump_replay_task(dump_replay *r, uint32_t t) {
 static void dump_replay_tails(dump_replay *r) {
     for (uint32_t i = r->entry_count; i-- > 0;) {
         dump_entry *entry = &r->entries[i];
-        const uint64_t tail = entry->tail + entry->cycles;
-        entry->tail = tail < entry->cycles ? UINT64_MAX : tail;
+        entry->tail += entry->cycles;  // no list takes what is beyond 63 bits
         r->result.path_cycles = dump_later(r->result.path_cycles, entry->tail);
         for (uint32_t k = 0; k < entry->edge_count; k++) {
             dump_entry *before = &r->entries[r->edges[entry->first_edge + k]];
@@ -3349,10 +3352,9 @@ static void dump_replay_tails(dump_replay *r) {
 
 static int dump_compare_entries(const void *a, const void *b) {
     const dump_entry *x = (const dump_entry *)a, *y = (const dump_entry *)b;
-    return x->start != y->start   ? (x->start < y->start ? -1 : 1)
-           : x->end != y->end     ? (x->end < y->end ? -1 : 1)
-           : x->index != y->index ? (x->index < y->index ? -1 : 1)
-                                  : 0;
+    return x->start != y->start ? (x->start < y->start ? -1 : 1)
+           : x->end != y->end   ? (x->end < y->end ? -1 : 1)
+                                : (x->index > y->index) - (x->index < y->index);
 }
 
 static bool dump_replay_entries(dump_replay *r) {
@@ -3421,8 +3423,7 @@ static bool dump_replay_list(dump_replay *r) {
             r->list_kernels[i] = r->kernels[entry->kernel].kernel;
             r->list_cycles[i] = entry->cycles;
             r->list_axes[list.axis_count++] = entry->lane;
-            r->list_axes[list.axis_count++] =
-                entry->tail < INT64_MAX ? (int64_t)entry->tail : INT64_MAX;
+            r->list_axes[list.axis_count++] = (int64_t)entry->tail;
         }
         for (uint32_t k = 0; k < entry->edge_count; k++) {
             r->list_edges[list.edge_count++] = r->places[r->edges[entry->first_edge + k]];
@@ -3618,8 +3619,8 @@ static void dump_picture_free(dump_picture *p) {
     }
 }
 
-// False: see dump_fail.
-static bool dump_draw(dump_replay *r, ptowsp_export_format format,
+// Errors are kept in the dump.
+static void dump_draw(dump_replay *r, ptowsp_export_format format,
                       const ptowsp_export_options *options, ptowsp_output output) {
     ptowsp_dump *dump = r->dump;
     const uint32_t lanes = dump->core_count + r->result.cube_cores + r->result.vector_cores;
@@ -3640,9 +3641,7 @@ static bool dump_draw(dump_replay *r, ptowsp_export_format format,
     p.names = (const char **)dump_zeroed(r->kernel_count, sizeof *p.names);
     p.lane_names = (const char **)dump_zeroed(lanes, sizeof *p.lane_names);
     p.lane_texts = (char(*)[32])dump_zeroed(lanes, sizeof *p.lane_texts);
-    bool is_good =
-        p.spans && p.names && p.lane_names && p.lane_texts && dump_picture_observed(&p, r);
-    if (is_good) {
+    if (p.spans && p.names && p.lane_names && p.lane_texts && dump_picture_observed(&p, r)) {
         for (uint32_t i = 0; i < r->kernel_count; i++) {
             p.names[i] = r->kernels[i].name;
         }
@@ -3655,15 +3654,11 @@ static bool dump_draw(dump_replay *r, ptowsp_export_format format,
         set.rank_lanes = lanes;
         set.lane_names = p.lane_names;
         set.has_cycles = true;
-        const ptowsp_status status =
-            ptowsp_spans_export(dump->context, &set, format, &chosen, output);
-        dump->status = dump->status == PTOWSP_OK ? status : dump->status;
-        is_good = status == PTOWSP_OK;
+        dump->status = ptowsp_spans_export(dump->context, &set, format, &chosen, output);
     } else {
         dump_out_of_memory(dump);
     }
     dump_picture_free(&p);
-    return is_good;
 }
 
 // -- tables ---------------------------------------------------------------------------------------

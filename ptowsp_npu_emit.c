@@ -7540,7 +7540,7 @@ static bool npu_simpler_fail(npu_emitter *emitter, uint64_t index, const char *w
                     *name ? " " : "", name, *why ? ": " : "", why);
 }
 
-// Starts and timing other than the usual ones are refused for every tree.
+// Named pools, starts and timing other than the usual ones are refused for every tree.
 static bool npu_simpler_check_schedule(npu_emitter *emitter) {
     const ptowsp_schedule *s = &emitter->tables->schedule;
     const uint64_t none = PTOWSP_NO_INDEX;
@@ -7548,8 +7548,6 @@ static bool npu_simpler_check_schedule(npu_emitter *emitter) {
         s->dispatch != PTOWSP_DISPATCH_WORK_STEALING) {
         return npu_simpler_fail(emitter, none, "no dispatch by a key or a plan", "",
                                 "it gives a ready task to any free core");
-    } else if (s->pools == PTOWSP_POOLS_NAMED) {
-        return npu_simpler_fail(emitter, none, "no named pools", "", "it has cores of two kinds");
     } else if (s->issue != PTOWSP_ISSUE_DATAFLOW) {
         return npu_simpler_fail(emitter, none, "no issue in order", "",
                                 "it runs tasks once they are ready");
@@ -7559,13 +7557,12 @@ static bool npu_simpler_check_schedule(npu_emitter *emitter) {
     return true;
 }
 
+// Collectives are refused for every tree.
 static bool npu_simpler_check_kernels(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
         if (!kernel->is_used) {
             continue;
-        } else if (kernel->unit == PTOWSP_UNIT_LINK) {
-            return npu_simpler_fail(emitter, i, "no collective", kernel->name, "");
         } else if (!kernel->is_tile_kernel) {
             return npu_simpler_fail(emitter, i, "no kernel", kernel->name,
                                     kernel->pto ? "it is a PTO-ISA source, and not a tile kernel"
@@ -7823,7 +7820,7 @@ static const char npu_simpler_places[][2][48] = {
     {"LICENSE", ""},
 };
 
-// A file of the tree, or a file that is the same in every tree. NULL: not found.
+// A file of the tree, or a file that is the same in every tree.
 static const char *npu_simpler_find(const npu_file *files, uint32_t count, const char *path,
                                     size_t *out_size) {
     for (uint32_t i = 0; i < count; i++) {
@@ -7832,13 +7829,12 @@ static const char *npu_simpler_find(const npu_file *files, uint32_t count, const
             return files[i].data;
         }
     }
-    for (uint32_t i = 0; npu_fixed_at(i).path; i++) {
-        if (strcmp(npu_fixed_at(i).path, path) == 0) {
-            *out_size = npu_fixed_at(i).size;
-            return npu_fixed_at(i).data;
-        }
+    uint32_t fixed = 0;
+    while (strcmp(npu_fixed_at(fixed).path, path) != 0) {
+        fixed++;
     }
-    return NULL;
+    *out_size = npu_fixed_at(fixed).size;
+    return npu_fixed_at(fixed).data;
 }
 
 static void npu_simpler_copy(npu_emitter *emitter, const npu_file *files, uint32_t count) {
@@ -7847,7 +7843,6 @@ static void npu_simpler_copy(npu_emitter *emitter, const npu_file *files, uint32
         npu_text text = {NULL, 0, 0, false};
         size_t size = 0;
         const char *data = npu_simpler_find(files, count, from, &size);
-        PTOWSP_ASSERT(data);
         npu_write(&text, data, size);
         npu_add_file(emitter, &text, "%s%s", npu_simpler_places[i][1], name ? name + 1 : from);
     }
@@ -34700,7 +34695,8 @@ static const char npu_fixed_22[] =
     "    const ptowsp_schedule *schedule = sim->schedule;\n"
     "    uint64_t count = pwsp_min_u64(schedule->start_threshold, total_count);\n"
     "    sim->gate_time = 0;\n"
-    "    if (count == 0 || !pwsp_sim_gate_needs_count(sim)) {\n"
+    "    PTOWSP_ASSERT(pwsp_sim_gate_needs_count(sim));\n"
+    "    if (count == 0) {\n"
     "        return true;\n"
     "    }\n"
     "    if (total_count == UINT64_MAX) {\n"
@@ -36985,9 +36981,7 @@ static const char npu_fixed_22[] =
     "        }\n"
     "    }\n"
     "    *submitted = 0;\n"
-    "    if (events->now > PTOWSP_CYCLES_MAX) {\n"
-    "        return pwsp_sim_fail_time(events->sim, sim->task_count);\n"
-    "    }\n"
+    "    PTOWSP_ASSERT(events->now <= PTOWSP_CYCLES_MAX);  // else a step has failed\n"
     "    sim->stats.submit_cycles += cycles;\n"
     "    pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_CONTROL, sim->clock.cause);\n"
     "    return true;\n"

@@ -142,15 +142,13 @@ static bool pwsp_preload_push_is_late(const pwsp_preload *p, uint32_t pop) {
         const pwsp_insn *insn = &p->list->insns[i];
         skipped += insn->op == PWSP_INSN_TPOP && insn->mode == fifo;
     }
-    uint32_t push = p->first + 1;
-    for (;; push++) {
-        const pwsp_insn *insn = &p->list->insns[push];
+    for (uint32_t i = p->first + 1; i < pop; i++) {
+        const pwsp_insn *insn = &p->list->insns[i];
         if (insn->op == PWSP_INSN_TPUSH && insn->mode == fifo && skipped-- == 0) {
-            break;
+            return p->is_late[i];
         }
     }
-    PTOWSP_ASSERT(push < pop);
-    return p->is_late[push];
+    return false;
 }
 
 // Finds instructions that read late results; true if there are new ones. A carried value is late if the
