@@ -194,7 +194,8 @@ static const char *pwsp_verdict_control_help(const pwsp_facts *facts) {
                             : "Fewer, longer tasks help.";
 }
 
-// No bound is near: lanes wait. Without idle lanes (their rates slow all tasks) nothing can be concluded.
+// No bound is near: lanes wait. Where none is idle, tasks are slowed by the rate at which a single lane
+// moves bytes, which the bounds leave out.
 static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *row, bool lacks_key,
                                  pwsp_conclusion *verdict) {
     const uint64_t *idle = facts->picture->result->recorder.idle;
@@ -205,7 +206,7 @@ static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *
                        : most == PTOWSP_STALL_NONE && lacks_key
                            ? "Give tasks outside the plan a dispatch_key."
                            : pwsp_idle_texts[most].help;
-    verdict->limit = "waiting";
+    verdict->limit = all > 0 ? "waiting" : "memory";
     if (all > 0) {
         const pwsp_number_text part = pwsp_percent_of(idle[most], facts->lane_time);
         const bool is_all = idle[most] == all;
@@ -216,8 +217,8 @@ static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *
                          is_all ? "" : " % ", pwsp_idle_texts[most].what, help);
     } else {
         pwsp_verdict_add(verdict,
-                         "Waiting limits this run: the largest lower bound, %s, is %s of %s "
-                         "cycles.",
+                         "The rate at which a lane moves bytes limits this run: no lane is idle, "
+                         "and the largest lower bound, %s, is %s of %s cycles. Fewer bytes help.",
                          row->name, pwsp_grouped(row->cycles).text, pwsp_grouped(makespan).text);
     }
 }
