@@ -30,7 +30,9 @@ static ptowsp_dump_file repeated(const char *from) {
             for (const char *end, *next = part + 1; *next != '>'; next = end + (*end == '#')) {
                 end = next + strcspn(next, "#>");
                 dw_print(&t, "%.*s", (int)(end - next), next);
-                dw_print(&t, *end == '#' ? "%lu" : "", i);
+                if (*end == '#') {
+                    dw_print(&t, "%lu", i);
+                }
             }
         }
     }

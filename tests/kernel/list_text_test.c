@@ -155,10 +155,10 @@ static void say_list(scene *s, const char *text) {
 }
 
 static void say_again(scene *s, const char *text) {
-    const uint8_t family = s->b.machine.family;
+    const ptoisa_family family = s->b.machine.family;
     assert_string_equal(text, "");
     built_free(&s->b);
-    built_init(&s->b, (ptoisa_family)family);
+    built_init(&s->b, family);
 }
 
 static void say_halves(scene *s, const char *text) {
