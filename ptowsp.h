@@ -274,23 +274,23 @@
 //    3. Contexts and threads                525    20. Programs                           4448
 //    4. Sinks                               691    21. Runs                               4527
 //    5. Work and tiers                      720    22. Seeing runs                        5212
-//    6. Chunk plans                         873    23. Graphs                             5765
-//    7. Dispatch                           1215    24. Tile kernels                       6019
-//    8. Merging                            1285    25. Pipelines                          6665
-//    9. Attention plans                    1334    26. Ranks                              6851
-//   10. Attention kernels                  1846    27. Layouts                            7395
-//   11. MoE plans                          2140    28. Devices                            7712
-//   12. Prefix trees                       2626    29. Tuning                             7874
-//   13. Data types and tensors             2915    30. Emitting                           8200
-//   14. Modules                            3000    31. Dumps of PTO Runtime               8430
-//   15. Kernels                            3215    32. Spaces                             8681
-//   16. Scalar expressions                 3531    33. Utilities                          8740
+//    6. Chunk plans                         873    23. Graphs                             5766
+//    7. Dispatch                           1215    24. Tile kernels                       6020
+//    8. Merging                            1285    25. Pipelines                          6666
+//    9. Attention plans                    1334    26. Ranks                              6852
+//   10. Attention kernels                  1846    27. Layouts                            7396
+//   11. MoE plans                          2140    28. Devices                            7713
+//   12. Prefix trees                       2626    29. Tuning                             7875
+//   13. Data types and tensors             2915    30. Emitting                           8201
+//   14. Modules                            3000    31. Dumps of PTO Runtime               8431
+//   15. Kernels                            3215    32. Spaces                             8683
+//   16. Scalar expressions                 3531    33. Utilities                          8742
 //   17. Workloads                          3632
 //
-//   Appendix A. Reading programs                   8754
-//   Appendix B. The grammar of modules as text     9286
-//   Appendix C. Macros                             9384
-//   Appendix D. Index of functions                 9607
+//   Appendix A. Reading programs                   8756
+//   Appendix B. The grammar of modules as text     9288
+//   Appendix C. Macros                             9386
+//   Appendix D. Index of functions                 9609
 //
 // WORDS
 //
@@ -5603,13 +5603,14 @@ typedef enum ptowsp_report_format {
 // again.) Options as in ptowsp_run_export: the title, and the options of the timeline.
 //
 // The verdict is a few sentences, each with its numbers. They name the limit: a lower bound of at
-// least 90 % of the makespan, or the reason why lanes idle. They say how much a better schedule or
-// more lanes gain at most, and which change would help. They point out likely mistakes: dispatch
-// by plan without a dispatch_key for tasks outside the plan, lanes without tasks, a long tail,
-// barriers on the critical path that no data needs (with EDGES), and parallel loops whose
-// iterations all write the same tile. In JSON, "limit" is "lanes", "chain", "links", "process",
-// "channel", "control", "memory", "waiting", or "" if nothing took time; "verdict" has the
-// sentences. "model" is null where no tile kernel is used, and "in_flight_max" without a window.
+// least 90 % of the makespan, or the reason why lanes idle; memory, where none idles. They say how
+// much a better schedule or more lanes gain at most, and which change would help. They point out
+// likely mistakes: dispatch by plan without a dispatch_key for tasks outside the plan, lanes
+// without tasks, a long tail, barriers on the critical path that no data needs (with EDGES), and
+// parallel loops whose iterations all write the same tile. In JSON, "limit" is "lanes", "chain",
+// "links", "process", "channel", "control", "memory", "waiting", or "" if nothing took time;
+// "verdict" has the sentences. "model" is null where no tile kernel is used, and "in_flight_max"
+// without a window.
 //
 // Errors   As ptowsp_run_export. INVALID_PARAMS: a question about an unknown kernel.
 PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
@@ -8653,9 +8654,10 @@ typedef struct ptowsp_dump_replayed {
 // Replays a dump. how NULL: as observed.
 // Errors   UNBOUND: no deps.json, or no chip_swimlane_records.json. INVALID_PARAMS: a core that its
 //          metadata does not name; an unknown order, percentage or kernel; MIX without two vector
-//          cores for each cube core; control without a clock, or that a schedule refuses. STUCK: a
-//          pool that is smaller than the edges of one task. LIMIT_EXCEEDED: over 4096 kernels,
-//          PTOWSP_LIST_TASK_MAX instances, PTOWSP_SCHEDULE_LANE_MAX cores. OUT_OF_MEMORY.
+//          cores for each cube core; control without a clock, or that a schedule refuses; a task
+//          of 2^63 cycles or more. STUCK: a pool that is smaller than the edges of one task.
+//          LIMIT_EXCEEDED: over 4096 kernels, PTOWSP_LIST_TASK_MAX instances,
+//          PTOWSP_SCHEDULE_LANE_MAX cores. OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump,
                                                     const ptowsp_dump_replay *how,
                                                     ptowsp_dump_replayed *out_replayed);
@@ -9607,29 +9609,29 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3590, algorithm_name 6967, and 3614, array_at 3560,
+//      ptowsp_              add 3590, algorithm_name 6968, and 3614, array_at 3560,
 //                           bf16_from_f32 2967, bitand 3597, bitnot 3603, bitor 3598, bitxor 3599,
-//                           bool 3551, call_make 3804, cast 3623, channel_make 6817, clock_ns 8749,
-//                           close_make 6840, combine_begin 3696, consume_begin 6805, consumes 6824,
-//                           convert 2975, core_timing_of 6624, cost_check 6629, decode_tiers 870,
+//                           bool 3551, call_make 3804, cast 3623, channel_make 6818, clock_ns 8751,
+//                           close_make 6841, combine_begin 3696, consume_begin 6806, consumes 6825,
+//                           convert 2975, core_timing_of 6625, cost_check 6630, decode_tiers 870,
 //                           depth_name 4055, div 3593, edge_reason_name 5358, eq 3606,
-//                           event_make 6846, f16_from_f32 2965, fingerprint_print 5208,
-//                           for_each_begin 3690, ge 3611, gt 3610, hash 8746, i64 3549,
-//                           instruction 6556, le 3609, links_make 7093, location_name 2959,
-//                           lt 3608, max 3596, memory_name 6096, min 3595, mul 3592, ne 3607,
-//                           neg 3602, not 3616, opcode_name 9123, or 3615, otherwise_begin 3695,
-//                           pipe_name 6097, pipeline_begin 6800, process_begin 6802,
-//                           processor_count 628, produces 6825, receive_begin 6807,
-//                           record_make 6847, rem 3594, replicate_begin 6803, ring_name 4038,
-//                           scope_end 3698, search_print 5761, sequence_begin 3697,
+//                           event_make 6847, f16_from_f32 2965, fingerprint_print 5208,
+//                           for_each_begin 3690, ge 3611, gt 3610, hash 8748, i64 3549,
+//                           instruction 6557, le 3609, links_make 7094, location_name 2959,
+//                           lt 3608, max 3596, memory_name 6097, min 3595, mul 3592, ne 3607,
+//                           neg 3602, not 3616, opcode_name 9125, or 3615, otherwise_begin 3695,
+//                           pipe_name 6098, pipeline_begin 6801, process_begin 6803,
+//                           processor_count 628, produces 6826, receive_begin 6808,
+//                           record_make 6848, rem 3594, replicate_begin 6804, ring_name 4038,
+//                           scope_end 3698, search_print 5762, sequence_begin 3697,
 //                           shared_memory_of 4270, shl 3600, shr 3601, spans_export 5536,
 //                           stall_name 4953, sub 3591, support_name 4380, symbol 3555,
 //                           target_name 4379, tier_find 861, u64 3550, unit_name 3304, version 442,
-//                           wait_make 6848, when_begin 3694
+//                           wait_make 6849, when_begin 3694
 //      ptowsp_attend_       bytes 2134, check 2054, compute 2122, convert 2129, join 2092,
 //                           merge 2088, place 2042, run 2075, run_worker 2068, size 2035,
 //                           unit_of 2111, unit_rows 2115, variant 2137, work 2084
-//      ptowsp_attention_    accs 1758, bound 1632, check 1687, cost_of 6174, export 1739,
+//      ptowsp_attention_    accs 1758, bound 1632, check 1687, cost_of 6175, export 1739,
 //                           generate 1665, is_invariant 1695, job_check 1830, lane_merges 1704,
 //                           lane_units 1699, merge_row 1763, place 1650, print 1743,
 //                           progress_size 1806, run 1842, run_serial 1834, run_worker 1822,
@@ -9637,46 +9639,46 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //      ptowsp_axis_         dense 3092, dynamic 3093, plan 3143, plan_lanes 3145, plan_merges 3144,
 //                           ragged 3094, row 3100, size 3565, sparse 3095
 //      ptowsp_capability_   at 4377, count 4376, print 4378
-//      ptowsp_collective_   choose 7123, name 6966, plan 7013, print 7020, time 7113
+//      ptowsp_collective_   choose 7124, name 6967, plan 7014, print 7021, time 7114
 //      ptowsp_context_      create 605, destroy 611, error 614, fail 618, lane_count 621,
 //                           run_worker 678
 //      ptowsp_control_      cost_name 4178, make 4220
-//      ptowsp_device_       alloc 7790, cancel 7858, close 7783, copy_in 7801, copy_out 7803,
-//                           core_tasks 7871, free 7795, launch 7853, open 7774, result 7867,
-//                           run 7824, run_graph 7815, start 7829
+//      ptowsp_device_       alloc 7791, cancel 7859, close 7784, copy_in 7802, copy_out 7804,
+//                           core_tasks 7872, free 7796, launch 7854, open 7775, result 7868,
+//                           run 7825, run_graph 7816, start 7830
 //      ptowsp_dispatch_     mpmd 1279, serial 1248, spmd 1259
 //      ptowsp_dtype_        name 2956, size 2955
-//      ptowsp_dump_         check 8545, close 8539, explain 8557, open 8537, print 8550,
-//                           replay_export 8672, replay_print 8666, replay_run 8659,
-//                           rings_least 8594, rings_try 8599
+//      ptowsp_dump_         check 8546, close 8540, explain 8558, open 8538, print 8551,
+//                           replay_export 8674, replay_print 8668, replay_run 8661,
+//                           rings_least 8595, rings_try 8600
 //      ptowsp_expr_         print 3629, type 3626
 //      ptowsp_f32_          from_bf16 2968, from_f16 2966
-//      ptowsp_graph_        add 5984, cancel 5925, clear 5862, create 5856, destroy 5858,
-//                           edge_make 5880, lanes 6016, limit 5932, poll 5943, record 5918,
-//                           result 6015, run 5906, run_worker 5910, seal 5891, start 5941,
-//                           task_cycles 5997, task_make 5871, task_status 5992, wait 5942
-//      ptowsp_hub_          create 7168, destroy 7172, transport 7176
-//      ptowsp_kernel_       begin 6200, choice 3780, collective 7282, end 6206, explain 3792,
-//                           hash 3485, insn_at 6652, insn_count 6651, make 3478, measure 6645,
-//                           print 6659, rule 7690
-//      ptowsp_linear_       apply 7589, blocked 7574, compose 7579, conflicts 7597, identity 7571,
-//                           inverse 7584, rank 7590, strided 7572, swizzle 7576, transpose 7582
+//      ptowsp_graph_        add 5985, cancel 5926, clear 5863, create 5857, destroy 5859,
+//                           edge_make 5881, lanes 6017, limit 5933, poll 5944, record 5919,
+//                           result 6016, run 5907, run_worker 5911, seal 5892, start 5942,
+//                           task_cycles 5998, task_make 5872, task_status 5993, wait 5943
+//      ptowsp_hub_          create 7169, destroy 7173, transport 7177
+//      ptowsp_kernel_       begin 6201, choice 3780, collective 7283, end 6207, explain 3792,
+//                           hash 3485, insn_at 6653, insn_count 6652, make 3478, measure 6646,
+//                           print 6660, rule 7691
+//      ptowsp_linear_       apply 7590, blocked 7575, compose 7580, conflicts 7598, identity 7572,
+//                           inverse 7585, rank 7591, strided 7573, swizzle 7577, transpose 7583
 //      ptowsp_loop_         entry 3569, field 3575
-//      ptowsp_machine_      910b 6138, 950pr 6139
-//      ptowsp_measure_      (itself) 8040, samples 8046
+//      ptowsp_machine_      910b 6139, 950pr 6140
+//      ptowsp_measure_      (itself) 8041, samples 8047
 //      ptowsp_merge_        add 1313, clear 1310, finish 1319, partials 1329
-//      ptowsp_mesh_         check 7450, coordinate 7454, layout_check 7462, layout_join 7504,
-//                           layout_part_of 7473, layout_print 7479, layout_relayout 7542
-//      ptowsp_module_       create 3064, destroy 3069, error 3073, mesh 7618, parse 4442,
+//      ptowsp_mesh_         check 7451, coordinate 7455, layout_check 7463, layout_join 7505,
+//                           layout_part_of 7474, layout_print 7480, layout_relayout 7543
+//      ptowsp_module_       create 3064, destroy 3069, error 3073, mesh 7619, parse 4442,
 //                           print 3080
 //      ptowsp_moe_          bound 2367, check 2399, column_begin 2408, column_end 2415,
 //                           combine 2276, generate 2391, history_add 2461, index 2554, look 2452,
 //                           move 2545, place 2381, plan_units 2434, print 2430, rebalance 2520,
 //                           routes_generate 2616, row_bound 2244, scratch_bytes 2511, share 2564,
 //                           size 2373, sort 2252, sort_parallel 2262, unit_rows 2422
-//      ptowsp_npu_          build 8341, build_run 8393, destroy 8345, directory 8348, emit 8297,
-//                           emit_files 8305, execute 8387, measure 8423, record 8317,
-//                           was_cached 8346
+//      ptowsp_npu_          build 8342, build_run 8394, destroy 8346, directory 8349, emit 8298,
+//                           emit_files 8306, execute 8388, measure 8424, record 8318,
+//                           was_cached 8347
 //      ptowsp_output_       to_buffer 714, to_file 717
 //      ptowsp_parallel_     begin 3688, for 642
 //      ptowsp_plan_         chunk_size 1149, explain 1212, generate 1172, generate_parallel 1190,
@@ -9686,56 +9688,56 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //                           generate 2868, join_row 2904, place 2858, print 2886,
 //                           progress_size 2910, remove 2833, size 2848, tree_bytes 2803,
 //                           tree_place 2804, unit_tokens 2892
-//      ptowsp_program_      check 9239, create 4467, destroy 4472, kernel_name 4478,
-//                           lane_count 9232, load 4521, print 4485, print_place 4481,
-//                           print_point 4828, print_schedule 9235, prove 9252, read 9229,
+//      ptowsp_program_      check 9241, create 4467, destroy 4472, kernel_name 4478,
+//                           lane_count 9234, load 4521, print 4485, print_place 4481,
+//                           print_point 4828, print_schedule 9237, prove 9254, read 9231,
 //                           save 4511, size 4475
-//      ptowsp_rails_        fail 8187, init 8168, print 8194, propose 8182, reason_text 8190,
-//                           sample 8174, tick 8178
-//      ptowsp_ranks_        count 7205, create 7198, destroy 7202, poll 7226, rank 7204,
-//                           relayout 7706, run 7218, start 7223, wait 7227
+//      ptowsp_rails_        fail 8188, init 8169, print 8195, propose 8183, reason_text 8191,
+//                           sample 8175, tick 8179
+//      ptowsp_ranks_        count 7206, create 7199, destroy 7203, poll 7227, rank 7205,
+//                           relayout 7707, run 7219, start 7224, wait 7228
 //      ptowsp_run_          bind 4673, bind_array 4692, bind_batch 4760, bind_csr 4710,
-//                           bind_lengths 4701, bind_plan 4732, bind_ranks 7319, bind_size 4681,
+//                           bind_lengths 4701, bind_plan 4732, bind_ranks 7320, bind_size 4681,
 //                           bind_slot 4833, bind_symbol 4686, bind_tensor 4716,
-//                           bind_transients 4792, bind_work 4738, bound_array 9269,
-//                           bound_batch 9275, bound_csr 9272, bound_plan 9273, bound_size 9266,
-//                           bound_slot 9283, bound_symbol 9267, bound_tensor 9279,
-//                           bound_transients 9281, cancel 4898, channels 5086, clock_at 5282,
-//                           create 4607, critical_path 5025, critical_steps 5118, decisions 5642,
+//                           bind_transients 4792, bind_work 4738, bound_array 9271,
+//                           bound_batch 9277, bound_csr 9274, bound_plan 9275, bound_size 9268,
+//                           bound_slot 9285, bound_symbol 9269, bound_tensor 9281,
+//                           bound_transients 9283, cancel 4898, channels 5086, clock_at 5282,
+//                           create 4607, critical_path 5025, critical_steps 5118, decisions 5643,
 //                           destroy 4609, edges 5381, execute 4886, execute_worker 4891,
-//                           expect 5205, explore 5168, export 5486, export_decisions 5646,
+//                           expect 5205, explore 5168, export 5486, export_decisions 5647,
 //                           export_transients 5495, find_bounds 5573, fingerprint 5198,
-//                           group_export 7388, group_simulate 7363, idle 5306, kernels 5301,
+//                           group_export 7389, group_simulate 7364, idle 5306, kernels 5301,
 //                           lanes 5017, lifetime_at 4825, pipelines 5082, poll 4917, print 5173,
-//                           print_stuck 5124, print_task 5288, processes 5084, program 9265,
-//                           rank_waits 7379, record 5256, records 5020, report 5615, result 5016,
+//                           print_stuck 5124, print_task 5288, processes 5084, program 9267,
+//                           rank_waits 7380, record 5256, records 5020, report 5616, result 5016,
 //                           size_transients 4815, slot 4839, start 4908, steps 5113, trace_at 5269,
 //                           trace_count 5268, trace_find 5272, usage 5316, wait 4916, what_if 5589
-//      ptowsp_schedule_     check 4387, print 4393, search 5749, search_cancel 5757
+//      ptowsp_schedule_     check 4387, print 4393, search 5750, search_cancel 5758
 //      ptowsp_select_       (itself) 3619, begin 3692
-//      ptowsp_send_         make 6830, task_make 6835
+//      ptowsp_send_         make 6831, task_make 6836
 //      ptowsp_slot_         (itself) 3579, load_make 3814, set_make 3808
-//      ptowsp_space_        at 8730, index 8728, make 8723, multiply 9391, total 8727
+//      ptowsp_space_        at 8732, index 8730, make 8725, multiply 9393, total 8729
 //      ptowsp_status_       name 507, text 508
 //      ptowsp_task_         arg 3586, axis 3256, cols 3262, fail 3273, list_make 3898, make 3737,
 //                           rows 3259, scalar 3265, tag 3587, variable 3585
-//      ptowsp_tensor_       layout 7633, make 3183, spread 7627, transient 3210
-//      ptowsp_tile_         abs 6294, add 6271, alloc 6555, carry 6497, col_broadcast 6310,
-//                           colmax 6305, colmin 6306, cols 6500, colsum 6304, compare 6356,
-//                           const 6222, cos 6289, cvt 6332, deinterleave 6389, dequantize 6338,
-//                           div 6274, exp 6281, full 6225, gather 6378, gelu 6291, in 6210,
-//                           inout 6214, interleave 6388, iota 6227, load 6231, log 6282,
-//                           loop_begin 6493, loop_end 6495, matmul 6315, matmul_acc 6316,
-//                           matmul_bias 6317, max 6275, merge_sort 6372, min 6276, mul 6273,
-//                           neg 6293, next 6498, out 6212, preload 6496, quantize 6337, recip 6285,
-//                           relu 6290, row_broadcast 6309, rowmax 6301, rowmean 6303, rowmin 6302,
-//                           rows 6499, rowsum 6299, rowsum_f32 6300, rsqrt 6284, scalar 6219,
-//                           select 6357, sigmoid 6287, silu 6292, sin 6288, slice 6383,
-//                           slice_at 6501, sort32 6371, sqrt 6283, store 6236, store_add 6239,
-//                           store_at 6503, sub 6272, tanh 6286, topk_indices 6374,
-//                           topk_values 6373, transpose 6341
-//      ptowsp_tuning_       add 7963, bucket 7928, compact 8008, count 7995, create 7943,
-//                           destroy 7945, find 7977, record_at 7998, refresh 7952
+//      ptowsp_tensor_       layout 7634, make 3183, spread 7628, transient 3210
+//      ptowsp_tile_         abs 6295, add 6272, alloc 6556, carry 6498, col_broadcast 6311,
+//                           colmax 6306, colmin 6307, cols 6501, colsum 6305, compare 6357,
+//                           const 6223, cos 6290, cvt 6333, deinterleave 6390, dequantize 6339,
+//                           div 6275, exp 6282, full 6226, gather 6379, gelu 6292, in 6211,
+//                           inout 6215, interleave 6389, iota 6228, load 6232, log 6283,
+//                           loop_begin 6494, loop_end 6496, matmul 6316, matmul_acc 6317,
+//                           matmul_bias 6318, max 6276, merge_sort 6373, min 6277, mul 6274,
+//                           neg 6294, next 6499, out 6213, preload 6497, quantize 6338, recip 6286,
+//                           relu 6291, row_broadcast 6310, rowmax 6302, rowmean 6304, rowmin 6303,
+//                           rows 6500, rowsum 6300, rowsum_f32 6301, rsqrt 6285, scalar 6220,
+//                           select 6358, sigmoid 6288, silu 6293, sin 6289, slice 6384,
+//                           slice_at 6502, sort32 6372, sqrt 6284, store 6237, store_add 6240,
+//                           store_at 6504, sub 6273, tanh 6287, topk_indices 6375,
+//                           topk_values 6374, transpose 6342
+//      ptowsp_tuning_       add 7964, bucket 7929, compact 8009, count 7996, create 7944,
+//                           destroy 7946, find 7978, record_at 7999, refresh 7953
 //      ptowsp_work_         batch 778, column_part 796, create 846, destroy 850, expert 781,
 //                           head 766, is_first 823, is_last 826, is_valid 816, is_whole 819,
 //                           kv_end 775, kv_len 772, kv_start 769, merge_rows 810, of 832,

@@ -3228,7 +3228,7 @@ static uint64_t dump_replay_cycles(const dump_replay *r, const dump_task *task,
         r->how.percent && dump_kernel_id(task) == r->how.kernel ? r->how.percent : 100;
     return cycles / 100 < UINT64_MAX / percent
                ? cycles / 100 * percent + cycles % 100 * percent / 100
-               : UINT64_MAX;  // which no list takes
+               : UINT64_MAX;  // refused by the list
 }
 
 static dump_entry *dump_entry_add(dump_replay *r) {

@@ -194,8 +194,8 @@ static const char *pwsp_verdict_control_help(const pwsp_facts *facts) {
                             : "Fewer, longer tasks help.";
 }
 
-// No bound is near: lanes wait. Where none is idle, tasks are slowed by the rate at which a single lane
-// moves bytes, which the bounds leave out.
+// No bound is near: lanes wait. Where none is idle, tasks take longer than alone: the memory that lanes
+// share slows them, or the rate of a single lane, which the bounds leave out.
 static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *row, bool lacks_key,
                                  pwsp_conclusion *verdict) {
     const uint64_t *idle = facts->picture->result->recorder.idle;
@@ -217,8 +217,8 @@ static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *
                          is_all ? "" : " % ", pwsp_idle_texts[most].what, help);
     } else {
         pwsp_verdict_add(verdict,
-                         "The rate at which a lane moves bytes limits this run: no lane is idle, "
-                         "and the largest lower bound, %s, is %s of %s cycles. Fewer bytes help.",
+                         "Memory limits this run: no lane is idle, and the largest lower bound, "
+                         "%s, is %s of %s cycles. Fewer bytes help.",
                          row->name, pwsp_grouped(row->cycles).text, pwsp_grouped(makespan).text);
     }
 }

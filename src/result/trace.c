@@ -123,7 +123,7 @@ bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit
 static void pwsp_result_bound_control(const pwsp_result *result, ptowsp_run_bounds *bounds) {
     const ptowsp_run_stats *stats = result->stats;
     const ptowsp_control *control = &result->timed->schedule.control;
-    pwsp_control_costs costs;
+    PWSP_ZERO(pwsp_control_costs, costs);
     uint32_t cost;
     const bool fits = pwsp_control_costs_make(control, &costs, &cost);
     PTOWSP_ASSERT(fits);  // it has been checked

@@ -83,7 +83,7 @@ TEST(pipeline__of_many_steps_agrees_with_all_of_its_steps) {
         const ptowsp_status again = ptowsp_run_execute(run, &options);
         results_of(run, &recorded);
         const bool is_whole = status != PTOWSP_LIMIT_EXCEEDED;  // else it ends anywhere
-        whole += is_whole;
+        whole += is_whole && options.record_tasks;
         if (status != again || (is_whole && memcmp(&plain, &recorded, sizeof plain) != 0)) {
             fail_msg("pipeline %u says something else with its steps recorded", number);
         }
