@@ -461,10 +461,11 @@ static bool dump_json_fill(dump_json *json) {
 
 DUMP_INTERNAL bool dump_json_open_file(dump_json *json, FILE *file) {
     char *window = (char *)dump_resize(NULL, DUMP_WINDOW);
-    const size_t size = window ? fread(window, 1, DUMP_WINDOW, file) : 0;
-    dump_json_open(json, window, size);
-    json->window = window;
-    json->file = file;
+    if (window) {
+        dump_json_open(json, window, fread(window, 1, DUMP_WINDOW, file));
+        json->window = window;
+        json->file = file;
+    }
     return window != NULL;
 }
 
