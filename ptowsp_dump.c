@@ -3204,7 +3204,7 @@ static bool dump_replay_kernel_of(dump_replay *r, const dump_task *task, ptowsp_
     }
     dump_replay_kernel *kernel = &r->kernels[r->kernel_count];
     char room[DUMP_KERNEL_TEXT], name[40];
-    snprintf(name, sizeof name, "%s", dump_kernel(dump, task, room));
+    snprintf(name, sizeof name, "%.39s", dump_kernel(dump, task, room));
     for (char *at = name; *at; at++) {  // what names of a module may have
         *at = *at < ' ' || *at > '~' || strchr("\"'\\", *at) ? '?' : *at;
     }
