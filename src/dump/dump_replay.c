@@ -257,7 +257,7 @@ static bool dump_replay_task(dump_replay *r, uint32_t t) {
 static void dump_replay_tails(dump_replay *r) {
     for (uint32_t i = r->entry_count; i-- > 0;) {
         dump_entry *entry = &r->entries[i];
-        entry->tail += entry->cycles;  // no list takes what is beyond 63 bits
+        entry->tail += entry->cycles;  // may wrap where the list is refused anyway
         r->result.path_cycles = dump_later(r->result.path_cycles, entry->tail);
         for (uint32_t k = 0; k < entry->edge_count; k++) {
             dump_entry *before = &r->entries[r->edges[entry->first_edge + k]];

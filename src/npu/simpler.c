@@ -319,7 +319,7 @@ static const char npu_simpler_places[][2][48] = {
     {"LICENSE", ""},
 };
 
-// A file of the tree, or a file that is the same in every tree.
+// A file of the tree, or a file that is the same in every tree. NULL: not found.
 static const char *npu_simpler_find(const npu_file *files, uint32_t count, const char *path,
                                     size_t *out_size) {
     for (uint32_t i = 0; i < count; i++) {
@@ -328,12 +328,13 @@ static const char *npu_simpler_find(const npu_file *files, uint32_t count, const
             return files[i].data;
         }
     }
-    uint32_t fixed = 0;
-    while (strcmp(npu_fixed_at(fixed).path, path) != 0) {
-        fixed++;
+    for (uint32_t i = 0; npu_fixed_at(i).path; i++) {
+        if (strcmp(npu_fixed_at(i).path, path) == 0) {
+            *out_size = npu_fixed_at(i).size;
+            return npu_fixed_at(i).data;
+        }
     }
-    *out_size = npu_fixed_at(fixed).size;
-    return npu_fixed_at(fixed).data;
+    return NULL;
 }
 
 static void npu_simpler_copy(npu_emitter *emitter, const npu_file *files, uint32_t count) {
@@ -342,6 +343,7 @@ static void npu_simpler_copy(npu_emitter *emitter, const npu_file *files, uint32
         npu_text text = {NULL, 0, 0, false};
         size_t size = 0;
         const char *data = npu_simpler_find(files, count, from, &size);
+        PTOWSP_ASSERT(data);
         npu_write(&text, data, size);
         npu_add_file(emitter, &text, "%s%s", npu_simpler_places[i][1], name ? name + 1 : from);
     }
